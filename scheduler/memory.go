@@ -1,0 +1,73 @@
+package scheduler
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// watchEvery is the distance of looks at a child's memory: a prover takes about 1 GiB in a second (lean-pq 0.7.0), so
+// it can run about a quarter of that past its limit. A look costs some 50 us.
+const watchEvery = 250 * time.Millisecond
+
+// maxTree bounds the processes of one tree that are added up.
+const maxTree = 256
+
+// Watch returns the function that guards the memory of a child of a class: it blocks until the process tree of pid
+// holds more than max bytes of resident memory and then says so, nil once ctx ends. A process that is gone holds none.
+func (s *Scheduler) Watch(class Class) func(ctx context.Context, pid int, max int64) error {
+	resident, kills := s.metrics.resident.WithLabelValues(class.String()), s.metrics.kills.WithLabelValues(class.String())
+	return func(ctx context.Context, pid int, max int64) error {
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		defer resident.Set(0)
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+			}
+			held := treeMemory("/proc", pid)
+			resident.Set(float64(held))
+			if held > max {
+				kills.Inc()
+				return fmt.Errorf("process tree of %s %d holds %d MiB, its limit is %d MiB", class, pid, held>>20, max>>20)
+			}
+		}
+	}
+}
+
+// treeMemory adds up the resident memory in bytes of a process and its descendants. Pages that processes share are counted for each of them: a
+// limit is met too early rather than too late.
+func treeMemory(proc string, pid int) int64 {
+	pageSize := int64(os.Getpagesize())
+	todo, total := []int{pid}, int64(0)
+	for n := 0; n < len(todo) && n < maxTree; n++ {
+		dir := filepath.Join(proc, strconv.Itoa(todo[n]))
+		statm, err := os.ReadFile(filepath.Join(dir, "statm"))
+		if err != nil {
+			continue // ended meanwhile
+		}
+		if fields := bytes.Fields(statm); len(fields) > 1 {
+			pages, _ := strconv.ParseInt(string(fields[1]), 10, 64) // 0 for what does not read
+			total += pages * pageSize
+		}
+		lists, _ := filepath.Glob(filepath.Join(dir, "task", "*", "children")) // the pattern is well-formed
+		for _, list := range lists {
+			children, err := os.ReadFile(list)
+			if err != nil {
+				continue
+			}
+			for _, f := range bytes.Fields(children) {
+				if child, err := strconv.Atoi(string(f)); err == nil {
+					todo = append(todo, child)
+				}
+			}
+		}
+	}
+	return total
+}
