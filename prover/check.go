@@ -1,0 +1,142 @@
+package prover
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Verify checks that proof makes exactly the given claim: no key more or less, no other message, nothing of another
+// kind. nil means that it does. ErrBadProof and ErrClaimMismatch are about the bytes (a *RefusedError of another code
+// is not); ErrUnavailable says that nothing was learnt. Cost: about 15 ms (lean-pq 0.7.0). When ctx ends first the call
+// goes on inside the child, under CallTimeout.
+func (c *Client) Verify(ctx context.Context, claim Claim, proof []byte) error {
+	if !claim.isWellFormed() {
+		return fmt.Errorf("%w: the wanted signer set is empty, unsorted or cut", ErrClaimMismatch)
+	}
+	_, err := c.check(ctx, "verify", kindVerify, claim, proof, func(r *result) error { return r.matches(claim) })
+	return err
+}
+
+// Inspect checks that proof is sound and lists what it claims, in the proof's order. It works where
+// Capabilities.ClaimsInProof says so. Errors as Verify.
+func (c *Client) Inspect(ctx context.Context, proof []byte) ([]Entry, error) {
+	r, err := c.check(ctx, "inspect", kindInspect, Claim{}, proof, func(r *result) error {
+		if r.foreign != 0 {
+			return fmt.Errorf("%w: %d claims of another kind", ErrClaimMismatch, r.foreign)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, len(r.entries)/entrySize)
+	for i := range entries {
+		e := r.entries[i*entrySize : (i+1)*entrySize]
+		entries[i] = Entry{PublicKey: bytes.Clone(e[:PublicKeySize])}
+		copy(entries[i].Message[:], e[PublicKeySize:])
+	}
+	return entries, nil
+}
+
+// check asks one child and, where that child died through no proven fault of these bytes, another one once. So a
+// proof that hangs or crashes a verifier takes no honest check with it: after a crash with several checks in flight
+// each of them is repeated alone.
+func (c *Client) check(ctx context.Context, name string, k kind, claim Claim, proof []byte, judge func(*result) error) (result, error) {
+	began := time.Now()
+	c.metrics.running.Inc()
+	defer c.metrics.running.Dec()
+	req := request{deadline: c.cfg.CallTimeout, claim: claim, proof: proof}
+	r, retry, err := c.checkOnce(ctx, k, &req)
+	if retry != retryNo && ctx.Err() == nil {
+		c.metrics.retries.Inc()
+		if retry == retryAlone {
+			select {
+			case c.suspects <- struct{}{}:
+				r, _, err = c.checkOnce(ctx, k, &req)
+				<-c.suspects
+			case <-ctx.Done():
+				err = unavailable(ctxError(ctx))
+			}
+		} else {
+			r, _, err = c.checkOnce(ctx, k, &req)
+		}
+	}
+	if err == nil {
+		err = judge(&r)
+	}
+	c.metrics.observe(name, time.Since(began), r.cpu, err)
+	return r, err
+}
+
+type retry uint8
+
+const (
+	retryNo    retry = iota // answered, or this call is at fault
+	retryNow                // another call was at fault, or none was
+	retryAlone              // several calls were in flight when the child died
+)
+
+func (c *Client) checkOnce(ctx context.Context, k kind, req *request) (result, retry, error) {
+	p, err := c.serving()
+	if err != nil {
+		return result{}, retryNo, err
+	}
+	switch {
+	case len(req.proof) == 0 || len(req.proof) > p.caps.ProofBytesMax:
+		return result{}, retryNo, &RefusedError{CodeInvalidProof, -1,
+			fmt.Sprintf("a proof of %d bytes, must be 1 to %d", len(req.proof), p.caps.ProofBytesMax)}
+	case k == kindInspect && !p.caps.ClaimsInProof:
+		return result{}, retryNo, &RefusedError{CodeUnsupported, -1, "proofs of " + p.caps.Backend + " do not list their claims"}
+	case minClaimSize+8+len(req.claim.SignerSet)+len(req.proof) > int(limits[k]):
+		return result{}, retryNo, &RefusedError{CodeBadLength, -1,
+			fmt.Sprintf("a signer set of %d keys is too long", req.claim.Signers())}
+	}
+	call, err := p.begin(ctx, k, req.append(nil), c.cfg.CallTimeout, true)
+	if err != nil {
+		if ctx.Err() != nil {
+			return result{}, retryNo, unavailable(ctxError(ctx))
+		}
+		return result{}, p.blame(nil), unavailable(err)
+	}
+	f, err := p.wait(ctx, call)
+	if err != nil {
+		if ctx.Err() != nil && !p.isDying() {
+			return result{}, retryNo, unavailable(ctxError(ctx))
+		}
+		return result{}, p.blame(call), unavailable(err)
+	}
+	if f.kind == kindError {
+		return result{}, retryNo, p.answered(refusal(f))
+	}
+	r, err := decodeResult(f.body)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrProtocol, err)
+		p.kill(err)
+		return result{}, retryNo, unavailable(err)
+	}
+	p.served.Store(true)
+	return r, retryNo, nil
+}
+
+// blame decides whether a call that the child did not answer is asked again. A nil call was never sent.
+func (p *process) blame(c *call) retry {
+	cause := p.cause()
+	if errors.Is(cause, errStopped) {
+		return retryNo
+	}
+	var timeout *callTimeoutError
+	switch {
+	case c == nil:
+		return retryNow
+	case errors.As(cause, &timeout) && timeout.id == c.id:
+		return retryNo
+	case errors.As(cause, &timeout):
+		return retryNow
+	case p.wasBusy():
+		return retryAlone
+	}
+	return retryNo
+}

@@ -1,0 +1,336 @@
+package prover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Role is what a child is started for. One process has one role for life: a proof in progress must never delay a check.
+type Role uint8
+
+// Roles; the values are those of the hello frame.
+const (
+	RoleUnknown Role = iota
+	RoleProve
+	RoleVerify
+)
+
+// String returns the name used in logs and metrics.
+func (r Role) String() string {
+	switch r {
+	case RoleProve:
+		return "prove"
+	case RoleVerify:
+		return "verify"
+	case RoleUnknown:
+	}
+	return "unknown"
+}
+
+// Stats is a snapshot of a client for status pages and readiness.
+type Stats struct {
+	Role       Role
+	Ready      bool
+	PID        int       // of the serving child, 0 if none
+	SparePID   int       // of the warm spare, 0 if none
+	Restarts   uint64    // children started beyond the first of each kind
+	LastError  error     // why the last child ended or could not start, nil if none did
+	Running    int       // calls in progress
+	Oldest     time.Time // when the oldest of them began; zero if none runs
+	ReadySince time.Time // of the serving child
+	NeedMemory int64     // bytes: estimate for a job of two children; 0 until ready
+	MemoryMax  int64     // bytes: the limit, 0 if none
+}
+
+// Client supervises the children of one role and talks to them. Safe for concurrent use. Calls need Run to be running.
+type Client struct {
+	cfg     Config   // immutable
+	metrics *metrics // immutable
+	forker  *forker  // immutable
+
+	proving  chan struct{} // semaphore of one: a prover takes one job at a time
+	suspects chan struct{} // semaphore of one: see check
+	isActive atomic.Bool   // Run was called
+
+	mu      sync.Mutex
+	ready   []*process    // guarded by mu: children that passed hello, the serving one first
+	changed chan struct{} // guarded by mu: closed and replaced when ready or ended changes
+	caps    Capabilities  // guarded by mu: of the last hello
+	known   bool          // guarded by mu: caps is set
+	starts  uint64        // guarded by mu
+	lastErr error         // guarded by mu
+	readyAt time.Time     // guarded by mu
+	ended   error         // guarded by mu: Run is over
+}
+
+// New makes a client. It starts nothing; Run does.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	return &Client{
+		cfg:      cfg,
+		metrics:  newMetrics(cfg.Registerer, cfg.Role),
+		forker:   newForker(),
+		proving:  make(chan struct{}, 1),
+		suspects: make(chan struct{}, 1),
+		changed:  make(chan struct{}),
+	}, nil
+}
+
+// Run keeps the children running until ctx ends, then stops and reaps them; nil in that case. It returns early, with
+// the reason, only where the very first hello failed in a way that no restart heals: another scheme, a processor that
+// the backend can not use, a command that does not exist. It may be called once.
+func (c *Client) Run(ctx context.Context) error {
+	if c.isActive.Swap(true) {
+		return errors.New("prover: Run called twice")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	quit := make(chan struct{})
+	var forking, slots sync.WaitGroup
+	forking.Go(func() { c.forker.run(quit) })
+
+	var once sync.Once
+	var permanent error
+	slot := func(isSpare bool) {
+		if err := c.keep(ctx, isSpare); err != nil {
+			once.Do(func() { permanent = err; cancel() })
+		}
+	}
+	slots.Go(func() { slot(false) })
+	if c.cfg.Spare {
+		slots.Go(func() {
+			// The spare is set up after the first child serves: two set-ups at once delay both.
+			if c.WaitReady(ctx) == nil {
+				slot(true)
+			}
+		})
+	}
+	slots.Wait()
+	close(quit)
+	forking.Wait()
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = errStopped
+	if permanent != nil {
+		c.ended = permanent
+	}
+	c.changeLocked()
+	return permanent
+}
+
+// keep runs one child after the other.
+func (c *Client) keep(ctx context.Context, isSpare bool) error {
+	delay := restartMin
+	var last error
+	for ctx.Err() == nil {
+		p, err := c.launch(ctx, last)
+		if err == nil {
+			c.offer(p)
+			select {
+			case <-p.done:
+			case <-ctx.Done():
+				p.shutdown()
+				<-p.done
+			}
+			c.withdraw(p)
+			err = p.cause()
+			if p.served.Load() {
+				delay = restartMin
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		last = err
+		isFirst := c.note(err)
+		if isFirst && !isSpare && isPermanent(err) {
+			return err
+		}
+		c.cfg.Logger.Warn("prover child ended", "role", c.cfg.Role.String(), "reason", endReason(err), "error", err, "restart_ms", delay.Milliseconds())
+		t := time.NewTimer(delay)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+		}
+		delay = min(2*delay, restartMax)
+	}
+	return nil
+}
+
+// note records the end of a child and says whether none has ever been ready.
+func (c *Client) note(err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastErr = err
+	return !c.known
+}
+
+// launch starts a child and takes it through hello.
+func (c *Client) launch(ctx context.Context, last error) (*process, error) {
+	began := time.Now()
+	c.metrics.starts.WithLabelValues(endReason(last)).Inc()
+	c.mu.Lock()
+	c.starts++
+	c.mu.Unlock()
+	p, err := startProcess(ctx, c.forker, &c.cfg)
+	if err != nil {
+		return nil, err
+	}
+	helloCtx, cancel := context.WithTimeout(ctx, c.cfg.HelloTimeout)
+	defer cancel()
+	caps, err := p.greet(helloCtx)
+	if err != nil {
+		if ctx.Err() == nil && helloCtx.Err() != nil {
+			err = fmt.Errorf("hello: %w: not ready within %s", ErrTimeout, c.cfg.HelloTimeout)
+		}
+		p.kill(err)
+		<-p.done
+		return nil, err
+	}
+	p.caps = caps
+	c.metrics.setup.Set(time.Since(began).Seconds())
+	c.metrics.hello.Set(caps.HelloProve.Seconds())
+	need := caps.MemoryNeed(0, min(2, caps.MaxChildren))
+	log := p.log.With("backend", caps.Backend, "revision", caps.Revision, "scheme", caps.Scheme)
+	log.Info("prover child is ready", "duration_ms", time.Since(began).Milliseconds(),
+		"hello_prove_ms", caps.HelloProve.Milliseconds(), "memory_mib", need/mebibyte)
+	if c.cfg.MemoryMax > 0 && c.cfg.Role == RoleProve && need > c.cfg.MemoryMax {
+		log.Warn("a proof of two children needs more memory than the limit allows",
+			"memory_mib", need/mebibyte, "limit_mib", c.cfg.MemoryMax/mebibyte)
+	}
+	return p, nil
+}
+
+func (c *Client) offer(p *process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.ready) == 0 {
+		c.readyAt = time.Now()
+	}
+	c.ready = append(c.ready, p)
+	c.caps, c.known = p.caps, true
+	c.metrics.ready.Set(float64(len(c.ready)))
+	c.changeLocked()
+}
+
+func (c *Client) withdraw(p *process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.ready, p); i >= 0 {
+		if i == 0 {
+			c.readyAt = time.Now()
+		}
+		c.ready = slices.Delete(c.ready, i, i+1)
+	}
+	c.metrics.ready.Set(float64(len(c.ready)))
+	c.changeLocked()
+}
+
+func (c *Client) changeLocked() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// serving returns the first child that is of use.
+func (c *Client) serving() (*process, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.servingLocked(); p != nil {
+		return p, nil
+	}
+	if c.ended != nil {
+		return nil, unavailable(c.ended)
+	}
+	return nil, unavailable(c.lastErr)
+}
+
+func (c *Client) servingLocked() *process {
+	for _, p := range c.ready {
+		if !p.isDying() {
+			return p
+		}
+	}
+	return nil
+}
+
+// Ready says whether a call would find a child.
+func (c *Client) Ready() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.servingLocked() != nil
+}
+
+// Capabilities returns what the last child said at hello; false before the first hello.
+func (c *Client) Capabilities() (Capabilities, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.caps, c.known
+}
+
+// WaitReady waits until a child serves. It returns an error wrapping ErrUnavailable once Run has ended, and ctx.Err()
+// when ctx ends first, with the reason of the last failed start.
+func (c *Client) WaitReady(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		changed, ended, last := c.changed, c.ended, c.lastErr
+		isReady := c.servingLocked() != nil
+		c.mu.Unlock()
+		switch {
+		case isReady:
+			return nil
+		case ended != nil:
+			return unavailable(ended)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if last != nil {
+				return fmt.Errorf("%w: %w", ctx.Err(), last)
+			}
+			return ctx.Err()
+		}
+	}
+}
+
+// Stats returns a snapshot.
+func (c *Client) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := Stats{Role: c.cfg.Role, LastError: c.lastErr, MemoryMax: c.cfg.MemoryMax}
+	first := uint64(1)
+	if c.cfg.Spare {
+		first = 2
+	}
+	if c.starts > first {
+		s.Restarts = c.starts - first
+	}
+	if c.known {
+		s.NeedMemory = c.caps.MemoryNeed(0, min(2, c.caps.MaxChildren))
+	}
+	for _, p := range c.ready {
+		if n, oldest := p.running(); n > 0 {
+			s.Running += n
+			if s.Oldest.IsZero() || oldest.Before(s.Oldest) {
+				s.Oldest = oldest
+			}
+		}
+		switch {
+		case p.isDying():
+		case s.PID == 0:
+			s.PID, s.Ready, s.ReadySince = p.pid, true, c.readyAt
+		default:
+			s.SparePID = p.pid
+		}
+	}
+	return s
+}

@@ -1,0 +1,204 @@
+package prover
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// conformanceCalls is how many checks the verifier of the test serves at once.
+const conformanceCalls = 4
+
+// verifierSession tests a child of the verify role.
+func (t *conformance) verifierSession(ctx context.Context) error {
+	p, err := t.start(ctx, RoleVerify, conformanceCalls)
+	if err != nil {
+		return err
+	}
+	defer t.end(p)
+	two := t.sub(t.job.Raw[:2])
+	claim := two.Claim()
+	verify := func(ctx context.Context, c Claim, proof []byte) error {
+		req := request{deadline: t.cfg.CallTimeout, claim: c, proof: proof}
+		r, err := p.request(ctx, kindVerify, req.append(nil))
+		if err != nil {
+			return err
+		}
+		return r.matches(c)
+	}
+	// A proof that makes another claim may be refused by the child or told apart by what it lists.
+	notAccepted := func(err error) error {
+		if errors.Is(err, ErrClaimMismatch) {
+			return nil
+		}
+		return refused(err, -1, CodeInvalidProof)
+	}
+	long := 10 * t.cfg.CallTimeout
+
+	t.check(ctx, "a sound proof is accepted", long, func(ctx context.Context) error { return verify(ctx, claim, t.proof) })
+	t.check(ctx, "altered proofs are refused", 4*long, func(ctx context.Context) error {
+		const places = 24
+		for i := range places {
+			at := i * (len(t.proof) - 1) / (places - 1)
+			if err := notAccepted(verify(ctx, claim, flipBit(t.proof, at))); err != nil {
+				return fmt.Errorf("bit 0 of byte %d changed: %w", at, err)
+			}
+		}
+		return nil
+	})
+	t.check(ctx, "proofs of 0 to 64 bytes, one byte short, one byte more and all zero are refused", 4*long, func(ctx context.Context) error {
+		bad := [][]byte{t.proof[:len(t.proof)-1], append(bytes.Clone(t.proof), 0), make([]byte, len(t.proof))}
+		for n := range 65 {
+			bad = append(bad, t.proof[:min(n, len(t.proof)-1)], make([]byte, n))
+		}
+		for _, b := range bad {
+			if err := notAccepted(verify(ctx, claim, b)); err != nil {
+				return fmt.Errorf("proof of %d bytes: %w", len(b), err)
+			}
+		}
+		return nil
+	})
+	t.check(ctx, "a sound proof for other claims is not accepted", 2*long, func(ctx context.Context) error {
+		fewer, more, other := claim, claim, claim
+		fewer.SignerSet = claim.SignerSet[:PublicKeySize]
+		more.SignerSet = NewSignerSet([][]byte{claim.Key(0), claim.Key(1), bytes.Repeat([]byte{7}, PublicKeySize)})
+		other.Message[31] ^= 1
+		for name, c := range map[string]Claim{"one key less": fewer, "one key more": more, "another message": other} {
+			if err := notAccepted(verify(ctx, c, t.proof)); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return nil
+	})
+	t.check(ctx, "inspect lists the claims or is refused as unsupported", long, func(ctx context.Context) error {
+		req := request{proof: t.proof}
+		r, err := p.request(ctx, kindInspect, req.append(nil))
+		if !p.caps.ClaimsInProof {
+			return refused(err, -1, CodeUnsupported)
+		}
+		if err != nil {
+			return err
+		}
+		return r.matches(claim)
+	})
+	t.check(ctx, fmt.Sprintf("%d checks at once, sound and altered", 4*conformanceCalls), 4*long, func(ctx context.Context) error {
+		var wg sync.WaitGroup
+		errs := make([]error, 4*conformanceCalls)
+		for i := range errs {
+			wg.Go(func() {
+				if i%2 == 0 {
+					errs[i] = verify(ctx, claim, t.proof)
+				} else {
+					errs[i] = notAccepted(verify(ctx, claim, flipBit(t.proof, len(t.proof)*i/len(errs))))
+				}
+			})
+		}
+		wg.Wait()
+		return errors.Join(errs...)
+	})
+	t.check(ctx, "a job asked of a verifier is refused", long, func(ctx context.Context) error {
+		_, err := p.request(ctx, kindProve, appendJob(nil, 0, &two))
+		return refused(err, -1, CodeUnsupported)
+	})
+	t.check(ctx, "a body that does not decode is refused", long, func(ctx context.Context) error {
+		_, err := p.request(ctx, kindVerify, bytes.Repeat([]byte{0xff}, 100))
+		return refused(err, -1, CodeBadFrame)
+	})
+	t.check(ctx, "the end of its input ends it", 2*t.cfg.StopGrace+time.Second, func(ctx context.Context) error {
+		began := time.Now()
+		p.shutdown()
+		return within(ctx, p, began, t.cfg.StopGrace)
+	})
+	return nil
+}
+
+// brokenFrames sends headers that are not the protocol to children that have not even had a hello.
+func (t *conformance) brokenFrames(ctx context.Context) error {
+	header := func(size uint32, k kind) []byte {
+		b := appendFrame(nil, frame{kind: k, id: 1})
+		b[0], b[1], b[2], b[3] = byte(size), byte(size>>8), byte(size>>16), byte(size>>24)
+		return b
+	}
+	for _, bad := range []struct {
+		name  string
+		bytes []byte
+	}{
+		{"a frame of 4 GiB ends it", header(1<<32-1, kindHello)},
+		{"a frame of a kind that does not exist ends it", header(0, 0x7f)},
+	} {
+		cfg := t.cfg
+		cfg.Role, cfg.Calls = RoleVerify, 1
+		p, err := startProcess(ctx, t.forker, &cfg)
+		if err != nil {
+			return err
+		}
+		t.check(ctx, bad.name, t.cfg.HelloTimeout, func(ctx context.Context) error {
+			select {
+			case p.outbox <- bad.bytes:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			select {
+			case <-p.done:
+			case <-ctx.Done():
+				return errors.New("it went on waiting")
+			}
+			var crash *CrashError
+			if err := p.cause(); !errors.As(err, &crash) || crash.Signal != 0 {
+				return fmt.Errorf("it did not exit by itself: %w", err)
+			}
+			return nil
+		})
+		t.end(p)
+	}
+	return nil
+}
+
+// clientSession tests what a node does: a job past its deadline is killed, and the next one is served.
+func (t *conformance) clientSession(ctx context.Context) error {
+	cfg := t.cfg
+	cfg.Role, cfg.Calls, cfg.Registerer = RoleProve, 1, nil
+	c, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+
+	job, pid := t.sub(t.job.Raw[:2]), 0
+	t.check(ctx, "a job past its deadline is killed and leaves no process", 2*t.cfg.HelloTimeout, func(ctx context.Context) error {
+		if err := c.WaitReady(ctx); err != nil {
+			return err
+		}
+		pid = c.Stats().PID
+		short, cancel := context.WithTimeout(ctx, max(t.report.Capabilities.HelloProve/10, time.Millisecond))
+		defer cancel()
+		if _, err := c.Prove(short, job); !errors.Is(err, ErrTimeout) || !errors.Is(err, ErrUnavailable) {
+			return fmt.Errorf("the job ended with: %w", err)
+		}
+		for syscall.Kill(-pid, 0) == nil {
+			if !waitFor(ctx.Done(), 10*time.Millisecond) {
+				continue
+			}
+			return fmt.Errorf("process group %d is still there", pid)
+		}
+		return nil
+	})
+	t.check(ctx, "the next job is served by a new process", 2*t.cfg.HelloTimeout, func(ctx context.Context) error {
+		if err := c.WaitReady(ctx); err != nil {
+			return err
+		}
+		if now := c.Stats().PID; now == pid {
+			return fmt.Errorf("the same process %d", now)
+		}
+		_, err := c.Prove(ctx, job)
+		return err
+	})
+	return nil
+}
