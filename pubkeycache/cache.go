@@ -1,0 +1,207 @@
+package pubkeycache
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aggnode/wire"
+	"aggnode/xmss"
+)
+
+const (
+	// signerSetBytes is what all signer sets together may hold: with full sets of 4,096 keys that is 512 entries. A
+	// slot has some ten distinct sets, so this covers several slots on every network (ARCHITECTURE.md 3.4).
+	signerSetBytes = 64 << 20
+
+	minSignerSets = 64   // a registry near the limit must not thrash within a slot
+	maxSignerSets = 4096 // small registries: more distinct sets than this never recur
+
+	// uppersPerValidator: two keys, each in its current tree and the one after it.
+	uppersPerValidator = 4
+	minUppers          = 64
+	maxUppers          = uppersPerValidator * wire.RegistryLimit
+)
+
+var (
+	// ErrUnknownValidator says that a participant is not in the registry.
+	ErrUnknownValidator = errors.New("participant outside the registry")
+	// ErrNoParticipants says that the participants are empty.
+	ErrNoParticipants = errors.New("no participants")
+)
+
+// SignerSet is the resolved signer set of some participants. It is immutable and shared.
+type SignerSet struct {
+	// Keys is the attestation keys, 32 bytes each, strictly ascending by their bytes. Never written.
+	Keys         []byte
+	Participants wire.Participants
+
+	key setKey
+}
+
+// setKey identifies a signer set: SHA-256 of the registry's root and the participants' shortest encoding. An array, so
+// that a lookup allocates nothing.
+type setKey [sha256.Size]byte
+
+// Config sets the sizes. The zero value means the defaults of the package comment.
+type Config struct {
+	SignerSets int // entries
+	Uppers     int // entries
+}
+
+// Cache finds signer sets and upper parts of keys. It is safe for concurrent use.
+type Cache struct {
+	registry *Registry
+	resolve  func(wire.Participants) ([]byte, error) // immutable; a seam for tests
+	metrics  *metrics
+
+	sets   *lru.TwoQueueCache[setKey, *SignerSet] // has its own lock
+	uppers *lru.Cache[xmss.UpperKey, *xmss.Upper] // has its own lock
+	size   struct{ signerSets, uppers int }       // immutable
+	mu     sync.Mutex                             // never held while a set is built
+	builds map[setKey]*build                      // running builds; guarded by mu
+}
+
+// build is one running build of a signer set. set is written before done is closed and stays nil when it failed.
+type build struct {
+	done chan struct{}
+	set  *SignerSet
+}
+
+// New makes an empty cache over a registry. A nil registerer means a private one.
+func New(cfg Config, reg *Registry, registerer prometheus.Registerer) (*Cache, error) {
+	if reg == nil {
+		return nil, errors.New("pubkeycache: no registry")
+	}
+	if cfg.SignerSets < 0 || cfg.Uppers < 0 {
+		return nil, fmt.Errorf("pubkeycache: negative size (%d signer sets, %d upper parts)", cfg.SignerSets, cfg.Uppers)
+	}
+	c := &Cache{registry: reg, builds: make(map[setKey]*build)}
+	c.resolve = func(p wire.Participants) ([]byte, error) { return reg.signerKeys(p), nil }
+	c.size.signerSets = cfg.SignerSets
+	if c.size.signerSets == 0 {
+		c.size.signerSets = min(max(signerSetBytes/(reg.Len()*xmss.PublicKeySize), minSignerSets), maxSignerSets)
+	}
+	c.size.uppers = cfg.Uppers
+	if c.size.uppers == 0 {
+		c.size.uppers = min(max(uppersPerValidator*reg.Len(), minUppers), maxUppers)
+	}
+	var err error
+	if c.sets, err = lru.New2Q[setKey, *SignerSet](c.size.signerSets); err != nil {
+		return nil, fmt.Errorf("make signer set cache: %w", err)
+	}
+	if c.uppers, err = lru.New[xmss.UpperKey, *xmss.Upper](c.size.uppers); err != nil {
+		return nil, fmt.Errorf("make upper part cache: %w", err)
+	}
+	c.metrics = newMetrics(registerer, c)
+	return c, nil
+}
+
+// SignerSet returns the signer set of the participants: from the cache, from a build that another caller is running, or
+// built here. A set that was built is not stored; Admit does that once a proof over it has verified. A warm hit costs
+// about 0.3 us and no allocation. The errors are ErrNoParticipants, ErrUnknownValidator and, while waiting for another
+// caller's build, that of ctx.
+func (c *Cache) SignerSet(ctx context.Context, p wire.Participants) (*SignerSet, error) {
+	highest, ok := p.Highest()
+	switch {
+	case !ok:
+		return nil, ErrNoParticipants
+	case highest >= wire.ValidatorIndex(c.registry.Len()):
+		return nil, fmt.Errorf("%w: index %d of %d validators", ErrUnknownValidator, highest, c.registry.Len())
+	}
+	key := c.registry.setKey(p)
+	for {
+		if set, ok := c.sets.Get(key); ok {
+			c.metrics.signerSets.hit.Inc()
+			return set, nil
+		}
+		b, mine := c.turn(key)
+		if mine {
+			c.metrics.signerSets.miss.Inc()
+			return c.build(b, key, p)
+		}
+		select {
+		case <-b.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if b.set != nil {
+			c.metrics.signerSets.coalesced.Inc()
+			return b.set, nil
+		}
+	}
+}
+
+// Admit stores a set. Call it only after a proof over the set has verified, and with nothing but a set of this cache.
+func (c *Cache) Admit(set *SignerSet) {
+	c.sets.Add(set.key, set)
+}
+
+// Upper returns the verified upper part of a key's tree, nil if none is known.
+func (c *Cache) Upper(key xmss.UpperKey) *xmss.Upper {
+	if u, ok := c.uppers.Get(key); ok {
+		c.metrics.uppers.hit.Inc()
+		return u
+	}
+	c.metrics.uppers.miss.Inc()
+	return nil
+}
+
+// AdmitUpper stores an upper part that a successful check has returned.
+func (c *Cache) AdmitUpper(key xmss.UpperKey, u *xmss.Upper) {
+	c.uppers.Add(key, u)
+}
+
+// Stats is a count of entries.
+type Stats struct {
+	SignerSets, SignerSetsMax int
+	Uppers, UppersMax         int
+}
+
+// Stats returns the numbers of entries now and at most.
+func (c *Cache) Stats() Stats {
+	return Stats{
+		SignerSets: c.sets.Len(), SignerSetsMax: c.size.signerSets,
+		Uppers: c.uppers.Len(), UppersMax: c.size.uppers,
+	}
+}
+
+// turn returns the running build of key, or a new one that the caller must finish.
+func (c *Cache) turn(key setKey) (b *build, mine bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b, ok := c.builds[key]; ok {
+		return b, false
+	}
+	b = &build{done: make(chan struct{})}
+	c.builds[key] = b
+	return b, true
+}
+
+// build makes a set and wakes the waiters, also when it fails or panics: then one of them takes the turn.
+func (c *Cache) build(b *build, key setKey, p wire.Participants) (*SignerSet, error) {
+	defer func() {
+		c.mu.Lock()
+		delete(c.builds, key)
+		c.mu.Unlock()
+		close(b.done)
+	}()
+	keys, err := c.resolve(p)
+	if err != nil {
+		return nil, fmt.Errorf("resolve signer set: %w", err)
+	}
+	b.set = &SignerSet{Keys: keys, Participants: p, key: key}
+	return b.set, nil
+}
+
+func (r *Registry) setKey(p wire.Participants) setKey {
+	var buf [sha256.Size + wire.RegistryLimit/8 + 1]byte
+	n := copy(buf[:], r.root[:])
+	n += copy(buf[n:], p.SSZ())
+	return sha256.Sum256(buf[:n])
+}
