@@ -1,0 +1,263 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"aggnode/wire"
+)
+
+// voteSpans is how many votes there are to one span.
+const voteSpans = 64
+
+// Submit takes an item that Screen returned, and waits for its outcome: until a
+// worker has it, it has to make room, its deadline comes or ctx ends. It never
+// waits longer than the verdict deadline of the class.
+func (p *Pipeline) Submit(ctx context.Context, it *Item) Outcome {
+	it.kind = it.content()
+
+	return p.submit(ctx, it)
+}
+
+// SubmitLocal takes a vote, an aggregate or a block of our own and waits as
+// Submit does. It is checked like any other (invariant 5), recorded as verified
+// and handed to the pool or the head view.
+func (p *Pipeline) SubmitLocal(ctx context.Context, it *Item) Outcome {
+	it.Class, it.Peer, it.kind = ClassLocal, "", it.content()
+	switch it.kind {
+	case kindUnknown:
+	case kindBlock:
+		it.Slot = it.Block.Block.Slot
+		if it.Payload == nil {
+			raw, err := p.cfg.Profile.EncodeBlock(it.Block)
+			if err != nil {
+				p.log.Error("encode own block", "slot", uint64(it.Slot), "error", err)
+
+				return p.refuseNew(it, wire.ReasonMalformed)
+			}
+			it.Payload, it.Size = raw, len(raw)
+		}
+	case kindVote:
+		it.Slot, it.DataRoot = it.Attestation.Data.Slot, it.Attestation.Data.HashTreeRoot()
+		if uint64(it.Attestation.ValidatorIndex) >= uint64(p.cfg.Validators) {
+			return p.refuseNew(it, wire.ReasonUnknownValidator)
+		}
+	case kindAggregate:
+		it.Slot, it.DataRoot = it.Aggregate.Data.Slot, it.Aggregate.Data.HashTreeRoot()
+		it.Size = len(it.Aggregate.Proof)
+	}
+
+	return p.submit(ctx, it)
+}
+
+// CheckAggregate checks a proof that we made, before inbound ones, and hands it
+// to nobody. ReasonNone: it is good, and known as verified from now on.
+func (p *Pipeline) CheckAggregate(ctx context.Context, a *wire.SignedAggregate) wire.Reason {
+	it := &Item{Aggregate: a, checkOnly: true}
+
+	return p.SubmitLocal(ctx, it).Reason
+}
+
+func (p *Pipeline) submit(ctx context.Context, it *Item) (out Outcome) {
+	if it.kind == kindUnknown || it.Class == ClassUnknown || it.Class >= classEnd {
+		return p.refuseNew(it, wire.ReasonInternalError)
+	}
+	ctx, span := p.startSpan(ctx, it)
+	if span != nil {
+		defer func() {
+			span.SetAttributes(attribute.String("verdict", out.Verdict.String()), attribute.String("reason", out.Reason.String()))
+			span.End()
+		}()
+	}
+	p.begin(it)
+	p.place(it)
+	select {
+	case <-it.done:
+	case <-ctx.Done():
+		p.giveUp(it)
+	}
+
+	return it.outcome // written before done was closed, or by giveUp at the latest
+}
+
+// startSpan starts the span of an aggregate, and of one vote in voteSpans; nil
+// for the other items.
+func (p *Pipeline) startSpan(ctx context.Context, it *Item) (context.Context, trace.Span) {
+	switch it.kind {
+	case kindUnknown, kindBlock:
+		return ctx, nil
+	case kindVote:
+		if p.sampled.Add(1)%voteSpans != 0 {
+			return ctx, nil
+		}
+	case kindAggregate:
+	}
+	ctx, span := p.cfg.Tracer.Start(ctx, it.kind.String())
+	if !span.IsRecording() {
+		return ctx, nil
+	}
+	span.SetAttributes(attribute.Int64("slot", int64(it.Slot)), attribute.String("data_root", it.DataRoot.Short()),
+		attribute.String("class", it.Class.String()), attribute.Int("size", it.Size))
+	it.span = span.SpanContext()
+
+	return ctx, span
+}
+
+// begin counts an item in and sets its deadlines.
+func (p *Pipeline) begin(it *Item) {
+	if it.done != nil {
+		panic("pipeline: item submitted twice")
+	}
+	it.done = make(chan struct{}) // only ever closed
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	if it.Arrival.IsZero() {
+		it.Arrival = now
+	}
+	it.answer, it.useful = p.deadlinesOf(it)
+	p.advanceLocked()
+	p.seq++
+	it.seq = p.seq
+	it.peer = p.peers.record(it.Peer, p.slot)
+	it.peer.refs++
+	p.inFlight[it.Class]++
+	p.metrics.received[it.Class].Inc()
+	p.note("arrive", it)
+}
+
+// deadlinesOf returns when the verdict on an item is due, and when its content
+// is of no use any more.
+func (p *Pipeline) deadlinesOf(it *Item) (answer, useful time.Time) {
+	switch it.kind {
+	case kindUnknown, kindBlock:
+		// A block that comes late, after a partition say, is as good to the tree
+		// as a new one: it gets a slot of time.
+		useful = latest(p.clock.SlotStart(it.Slot+blockSlots), it.Arrival.Add(p.cfg.SlotDuration))
+
+		return useful, useful
+	case kindVote:
+		useful = p.clock.SlotStart(it.Slot + voteSlots)
+		answer = it.Arrival.Add(2 * p.interval)
+	case kindAggregate:
+		useful = p.clock.SlotStart(it.Slot + aggregateSlots)
+		answer = it.Arrival.Add(p.cfg.SlotDuration)
+	}
+	if it.Class == ClassLocal {
+		useful = p.clock.SlotStart(it.Slot + voteSlots) // end of its own slot+1
+		if it.checkOnly {
+			useful = latest(useful, it.Arrival.Add(p.cfg.SlotDuration)) // a late proof is judged all the same
+		}
+
+		return useful, useful
+	}
+
+	return earliest(answer, useful), useful
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+
+	return a
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+
+	return b
+}
+
+// place puts a new item where it waits. The checkpoints of aggregates are looked
+// at here already: what names an unknown block must not take a place in the
+// queue, and what contradicts itself none at all. Votes are verified first.
+func (p *Pipeline) place(it *Item) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.recovered(v, nil, it)
+		}
+	}()
+	for {
+		var imports uint64
+		var r wire.Reason
+		var missing wire.Root
+		if it.kind == kindAggregate && !it.checkOnly {
+			imports, r, missing = p.checkData(it)
+		}
+		if p.enter(it, r, missing, imports) {
+			return
+		}
+	}
+}
+
+// enter queues an item, parks it or ends it. It answers false when blocks were
+// imported since the head view was asked: the block may have come just before
+// the item would have been parked, and nobody would call it again.
+func (p *Pipeline) enter(it *Item, r wire.Reason, missing wire.Root, imports uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	p.expireLocked(now)
+	switch {
+	case p.stopping:
+		r = wire.ReasonStopping
+	case r == wire.ReasonNone:
+		r = p.newnessLocked(it, now)
+	case r == wire.ReasonUnknownHead:
+		if imports != p.imports.Load() {
+			return false
+		}
+		p.parkLocked(it, missing, now)
+
+		return true
+	}
+	if r != wire.ReasonNone {
+		p.finishLocked(it, r)
+
+		return true
+	}
+	p.setDueLocked(it, it.answer)
+	p.pushLocked(it)
+	p.wakeLocked()
+
+	return true
+}
+
+// newnessLocked says whether an item is still worth a place: it is in time and
+// nothing that verified meanwhile covers it.
+func (p *Pipeline) newnessLocked(it *Item, now time.Time) wire.Reason {
+	if !now.Before(it.useful) {
+		return wire.ReasonStale
+	}
+	switch it.kind {
+	case kindUnknown, kindBlock:
+		return wire.ReasonNone
+	case kindVote:
+		return p.dedupe.checkVote(it.Attestation.ValidatorIndex, it.Slot, it.DataRoot)
+	case kindAggregate:
+		if it.checkOnly {
+			return wire.ReasonNone
+		}
+
+		return p.dedupe.checkAggregate(it.Slot, it.DataRoot, it.Aggregate.Participants)
+	}
+
+	return wire.ReasonNone
+}
+
+// refuseNew counts and ends an item that does not get as far as a queue.
+func (p *Pipeline) refuseNew(it *Item, r wire.Reason) Outcome {
+	class := it.Class
+	if class == ClassUnknown || class >= classEnd {
+		class = ClassLocal // a caller of ours made it
+	}
+	p.screenedOut(class, it.kind, it.Peer, r)
+
+	return outcomeOf(r)
+}

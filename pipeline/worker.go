@@ -1,0 +1,300 @@
+package pipeline
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"aggnode/wire"
+)
+
+// stackInterval is the least time between two logged stacks: a fault that every
+// message meets must not fill the disk.
+const stackInterval = time.Minute
+
+// worker is one of the goroutines that check. It owns its buffers.
+type worker struct {
+	p     *Pipeline
+	items []*Item
+	votes []*wire.SignedAttestation
+	asked []*Item
+	out   []wire.Reason
+}
+
+// runWorker takes work until ctx ends. The worker keeps its thread, so that what
+// the kernel accounts to the thread is what the worker did.
+func (p *Pipeline) runWorker(ctx context.Context) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	w := &worker{
+		p:     p,
+		items: make([]*Item, 0, maxBatch),
+		votes: make([]*wire.SignedAttestation, 0, maxBatch),
+		asked: make([]*Item, 0, maxBatch),
+		out:   make([]wire.Reason, 0, maxBatch),
+	}
+	for w.take() {
+		w.process(ctx)
+		w.putDown()
+	}
+}
+
+// take waits for work; false when the pipeline stops.
+func (w *worker) take() bool {
+	p := w.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if p.stopping {
+			return false
+		}
+		p.advanceLocked()
+		now := p.clock.Now()
+		p.expireLocked(now)
+		if w.items = p.queue.take(w.items[:0]); len(w.items) > 0 {
+			for _, it := range w.items {
+				it.owner = w
+				p.metrics.wait[it.Class].Observe(now.Sub(it.Arrival).Seconds())
+				p.note("start", it)
+			}
+			p.wakeLocked()
+
+			return true
+		}
+		p.idle++
+		p.work.Wait()
+		p.idle--
+	}
+}
+
+// putDown gives back what process did not pass on.
+func (w *worker) putDown() {
+	p := w.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.busy--
+	for _, it := range w.items {
+		p.queue.leave(it)
+		if it.heldBy(w) {
+			p.finishLocked(it, wire.ReasonInternalError) // process left it without a reason
+		}
+	}
+	clear(w.items)
+	clear(w.asked)
+	clear(w.votes)
+	p.wakeLocked() // a proof less on the workers may be room for one that waits
+}
+
+// process does what was taken. A panic in it ends the items at hand, not the
+// worker.
+func (w *worker) process(ctx context.Context) {
+	defer func() {
+		if v := recover(); v != nil {
+			w.p.recovered(v, w, w.items...)
+		}
+	}()
+	first := w.items[0]
+	switch first.kind {
+	case kindUnknown:
+		panic("pipeline: item without content in a queue")
+	case kindBlock:
+		w.block(ctx, first)
+	case kindVote:
+		w.attestations(ctx, w.items)
+	case kindAggregate:
+		w.aggregate(ctx, first)
+	}
+}
+
+// block runs the admission rules, the signature check and the insertion.
+func (w *worker) block(ctx context.Context, it *Item) {
+	p := w.p
+	root := it.Block.Block.HashTreeRoot()
+	r := p.head.AdmitBlock(it.Block, root)
+	if r == wire.ReasonNone {
+		r = p.verifier.Block(ctx, it.Block)
+	}
+	if r == wire.ReasonNone {
+		r = p.head.InsertBlock(it.Block, root, it.Payload)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r == wire.ReasonNone {
+		p.creditLocked(it)
+	}
+	p.finishLocked(it, r)
+}
+
+// attestations checks a batch of votes over the same data: the data once, then
+// each signature. Those that wait for a block are verified first and parked
+// second, so that the park holds genuine votes only.
+func (w *worker) attestations(ctx context.Context, batch []*Item) {
+	p := w.p
+	start := p.clock.Now()
+	imports, r, missing := p.checkData(batch[0])
+	share := p.clock.Now().Sub(start) / time.Duration(len(batch))
+	for _, it := range batch {
+		p.metrics.validationTime.Observe((it.screened + share).Seconds())
+	}
+	if r != wire.ReasonNone && r != wire.ReasonUnknownHead {
+		w.finish(r, batch...)
+
+		return
+	}
+	w.pick(batch)
+	if len(w.asked) > 0 {
+		sctx, end := p.startCheck(ctx, w.asked[0])
+		p.verifier.Attestations(sctx, w.votes, w.out)
+		end()
+		p.settleVotes(w.asked, w.out)
+	}
+	for r == wire.ReasonUnknownHead {
+		if p.parkVotes(batch, missing, imports) {
+			return
+		}
+		imports, r, missing = p.checkData(batch[0])
+	}
+	for _, it := range batch {
+		if !it.verified {
+			continue // ended already
+		}
+		if r != wire.ReasonNone {
+			p.withdraw(it, r)
+
+			continue
+		}
+		p.metrics.validVotes.Inc()
+		if p.sink.AddAttestation(ctx, it.Attestation, it.DataRoot) {
+			p.deliver(it)
+		} else {
+			p.withdraw(it, wire.ReasonPoolFull)
+		}
+	}
+}
+
+// checkData asks the head view about the data of an item. The number of imports
+// is read before, see enter.
+func (p *Pipeline) checkData(it *Item) (imports uint64, r wire.Reason, missing wire.Root) {
+	imports = p.imports.Load()
+	r, missing = p.head.CheckData(it.data())
+
+	return imports, r, missing
+}
+
+// pick collects the votes whose signatures are to be checked, and ends those
+// that another worker made superfluous.
+func (w *worker) pick(batch []*Item) {
+	p := w.p
+	w.asked, w.votes = w.asked[:0], w.votes[:0]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, it := range batch {
+		if it.verified {
+			continue // it was parked
+		}
+		if r := p.dedupe.checkVote(it.Attestation.ValidatorIndex, it.Slot, it.DataRoot); r != wire.ReasonNone {
+			p.finishLocked(it, r)
+
+			continue
+		}
+		w.asked = append(w.asked, it)
+		w.votes = append(w.votes, it.Attestation)
+	}
+	w.out = w.out[:len(w.asked)]
+	for i := range w.out {
+		w.out[i] = wire.ReasonInternalError // a verifier that leaves one out proves nothing
+	}
+	p.metrics.batch.Observe(float64(len(w.asked)))
+}
+
+// aggregate checks one proof.
+func (w *worker) aggregate(ctx context.Context, it *Item) {
+	p := w.p
+	for it.unplaced {
+		imports, r, missing := p.checkData(it)
+		switch {
+		case r == wire.ReasonNone:
+			it.unplaced = false
+		case r != wire.ReasonUnknownHead:
+			w.finish(r, it)
+
+			return
+		case p.parkAgain(it, missing, imports):
+			return
+		}
+	}
+	if !it.checkOnly && !p.stillNew(it) {
+		return
+	}
+	sctx, end := p.startCheck(ctx, it)
+	r := p.verifier.Aggregate(sctx, it.Aggregate)
+	end()
+	if r = p.settleAggregate(it, r); r != wire.ReasonNone || it.checkOnly {
+		w.finish(r, it)
+
+		return
+	}
+	if p.sink.AddAggregate(ctx, it.Aggregate, it.DataRoot) {
+		p.deliver(it)
+	} else {
+		w.finish(wire.ReasonPoolFull, it)
+	}
+}
+
+// startCheck starts the span of a check under that of its item, if it has one.
+func (p *Pipeline) startCheck(ctx context.Context, it *Item) (context.Context, func()) {
+	if !it.span.IsValid() {
+		return ctx, func() {}
+	}
+	ctx, span := p.cfg.Tracer.Start(trace.ContextWithSpanContext(ctx, it.span), "check")
+
+	return ctx, func() { span.End() }
+}
+
+// finish ends items that the worker holds.
+func (w *worker) finish(r wire.Reason, items ...*Item) {
+	w.p.mu.Lock()
+	defer w.p.mu.Unlock()
+	for _, it := range items {
+		w.p.finishLocked(it, r)
+	}
+}
+
+// heldBy tells whether an item is on a worker. One that was parked may have been
+// released and taken by another meanwhile.
+func (it *Item) heldBy(w *worker) bool { return it.state == stateRunning && it.owner == w }
+
+// recovered ends the items that a panic hit, on a worker or, without one, before
+// they were queued, and logs it.
+func (p *Pipeline) recovered(v any, w *worker, items ...*Item) {
+	p.logPanic(v)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, it := range items {
+		if it.state != stateNew && !it.heldBy(w) {
+			continue // passed on before the panic
+		}
+		if it.kind == kindVote && it.verified {
+			p.dedupe.forgetVote(it.Attestation.ValidatorIndex, it.Slot)
+		}
+		p.finishLocked(it, wire.ReasonInternalError)
+	}
+}
+
+// logPanic logs a recovered panic, with the stack once in stackInterval. Every
+// one is counted by the reason of the items that it ended.
+func (p *Pipeline) logPanic(v any) {
+	now := p.clock.Now()
+	p.mu.Lock()
+	due := p.lastStack.IsZero() || now.Sub(p.lastStack) >= stackInterval
+	if due {
+		p.lastStack = now
+	}
+	p.mu.Unlock()
+	if due {
+		p.log.Error("panic while checking", "panic", v, "stack", string(debug.Stack()))
+	}
+}
