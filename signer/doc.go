@@ -1,0 +1,35 @@
+// Package signer does the signing duties of this node's validators: one vote a
+// slot for each attestation key, and a signature for a block where a proposal
+// key is held.
+//
+// It does not decide what a vote says or what a block holds (package chain and
+// chain/proposer), does not check other validators' signatures and does not keep
+// votes. Keys come ready to use from signer/keystore.
+//
+// # One vote
+//
+//	Run           interval 1 of the slot: wait for the slot's block, at most half
+//	              an interval; take the attestation data once for all keys
+//	SignVotes     reserve the slot for all keys, one transaction, on disk;
+//	              then sign in at most GOMAXPROCS goroutines
+//	each vote     published, then delivered to our own pipeline, as soon as it is
+//	              signed, whatever the others do
+//	afterwards    prepare the keys' subtrees for the next slot in the background
+//
+// # Keys
+//
+// The two keys of a validator have separate marks, because a mark belongs to a
+// public key. A one-time position is on disk before its signature exists
+// (ARCHITECTURE.md invariant 10); another root at the same slot, and any lower
+// slot, is refused for good. A key builds a subtree of 512 positions at a time;
+// subtrees are built ahead, at a different slot for each key, so that 512 slots
+// after their start a thousand keys do not build theirs at once.
+//
+// # Concurrency and failure
+//
+// SignVotes and SignBlock may be called by anyone at any time; Run is called
+// once and owns the goroutine that prepares keys. Every key has a result of its
+// own: an unknown index, a refused position, a damaged key or a panic costs the
+// vote of that key and of no other. Refusals are [Refused] with a [Refusal] code;
+// they are logged in one line a slot.
+package signer

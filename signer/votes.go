@@ -1,0 +1,204 @@
+package signer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"aggnode/store"
+	"aggnode/wire"
+	"aggnode/xmss"
+)
+
+// emitters is how many goroutines publish and deliver finished votes. Each vote
+// waits some milliseconds for the verdict of our own pipeline, and a core signs
+// at most some 60 votes a second, so a few never hold up a signer.
+const emitters = 4
+
+// Result is what became of one key's vote: the vote, or why there is none.
+type Result struct {
+	Index       wire.ValidatorIndex
+	Attestation *wire.SignedAttestation
+	Err         error // *Refused
+}
+
+// SignVotes signs the data with the attestation keys of the indices, or of all
+// local validators in ascending order when none is given. It returns the results
+// in that order once all are done; each vote was published and delivered when it
+// was signed. An index without a key here has its error in its place. What is
+// not signed when ctx ends is refused; its position stays reserved for this root.
+func (s *Signer) SignVotes(ctx context.Context, slot wire.Slot, data wire.AttestationData, indices ...wire.ValidatorIndex) []Result {
+	if len(indices) == 0 {
+		for i := range s.validators {
+			if s.validators[i].attestation != nil {
+				indices = append(indices, s.validators[i].index)
+			}
+		}
+	}
+	b := &batch{
+		signer:  s,
+		start:   s.clock.Now(),
+		slot:    slot,
+		data:    data,
+		root:    data.HashTreeRoot(),
+		results: make([]Result, len(indices)),
+		signed:  make(chan *wire.SignedAttestation, len(indices)), // holds every vote of the batch: never full
+	}
+	for i, index := range indices {
+		b.results[i].Index = index
+	}
+	b.reserve(ctx)
+	b.run(ctx)
+	for i := range b.results {
+		if err := b.results[i].Err; err != nil {
+			s.metrics.refuse(roleAttestation, err)
+		}
+	}
+
+	return b.results
+}
+
+// batch is the signing of one vote by many keys.
+type batch struct {
+	// immutable
+	signer *Signer
+	start  time.Time
+	slot   wire.Slot
+	epoch  wire.Epoch
+	data   wire.AttestationData
+	root   wire.DataRoot
+
+	results []Result // each written by the goroutine that took its place
+	ready   []int    // places that are to be signed; immutable after reserve
+	next    atomic.Int64
+	signed  chan *wire.SignedAttestation
+}
+
+// reserve makes the positions of all keys durable and decides who signs.
+func (b *batch) reserve(ctx context.Context) {
+	epoch, ok := b.slot.Epoch()
+	b.epoch = epoch
+	var places []int
+	var marks []store.Mark
+	for i := range b.results {
+		r := &b.results[i]
+		v := b.signer.byIndex[r.Index]
+		switch {
+		case v.attestation == nil:
+			r.Err = &Refused{RefusedUnknownValidator, r.Index, b.slot, errors.New("no attestation key here")}
+		case b.data.Slot != b.slot:
+			r.Err = &Refused{RefusedData, r.Index, b.slot, fmt.Errorf("attestation data is of slot %d", b.data.Slot)}
+		case !ok:
+			r.Err = &Refused{RefusedSlotRange, r.Index, b.slot, errors.New("no key has a position above 2^32-1")}
+		default:
+			places = append(places, i)
+			marks = append(marks, store.Mark{Key: v.attestation.PublicKey(), Slot: uint64(b.slot), Root: b.root})
+		}
+	}
+	for j, err := range b.signer.marks.Reserve(ctx, marks) {
+		i := places[j]
+		if err != nil {
+			b.results[i].Err = refuse(b.results[i].Index, b.slot, err)
+
+			continue
+		}
+		b.ready = append(b.ready, i)
+	}
+}
+
+// run signs what is ready and waits until everything is published and delivered.
+func (b *batch) run(ctx context.Context) {
+	var signers, emitting sync.WaitGroup
+	for range min(emitters, len(b.ready)) {
+		emitting.Go(func() {
+			for vote := range b.signed {
+				b.signer.emit(ctx, vote)
+			}
+		})
+	}
+	for range min(b.signer.cfg.Parallel, len(b.ready)) {
+		signers.Go(func() {
+			for {
+				n := int(b.next.Add(1)) - 1
+				if n >= len(b.ready) {
+					return
+				}
+				b.sign(ctx, &b.results[b.ready[n]])
+			}
+		})
+	}
+	signers.Wait()
+	close(b.signed)
+	emitting.Wait()
+}
+
+// sign makes one vote and passes it on.
+func (b *batch) sign(ctx context.Context, r *Result) {
+	s := b.signer
+	start := s.clock.Now()
+	sig, err := s.signSafely(ctx, s.byIndex[r.Index].attestation, b.epoch, b.root)
+	if err != nil {
+		r.Err = refuse(r.Index, b.slot, err)
+
+		return
+	}
+	now := s.clock.Now()
+	s.metrics.signatures.Inc()
+	s.metrics.signing.Observe(now.Sub(start).Seconds())
+	s.metrics.production.Observe(now.Sub(b.start).Seconds())
+	r.Attestation = &wire.SignedAttestation{ValidatorIndex: r.Index, Data: b.data, Signature: sig}
+	b.signed <- r.Attestation
+}
+
+// errKey marks an error that came out of a key.
+var errKey = errors.New("key")
+
+// signSafely signs and turns a panic into an error.
+func (s *Signer) signSafely(ctx context.Context, key secretKey, epoch wire.Epoch, root [xmss.MessageSize]byte) (sig []byte, err error) {
+	defer s.recovered(&err)
+	sig, err = key.Sign(ctx, uint32(epoch), root)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errKey, err)
+	}
+
+	return sig, nil
+}
+
+// recovered is deferred around work that must not take other keys with it.
+func (s *Signer) recovered(err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	*err = fmt.Errorf("%w: panic: %v", errKey, p)
+	if s.stackWarn.allow(s.clock.Now()) {
+		s.log.Error("panic in a signing duty", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	}
+}
+
+// emit publishes one vote and gives it to our own pipeline.
+func (s *Signer) emit(ctx context.Context, vote *wire.SignedAttestation) {
+	var err error
+	defer func() {
+		if err != nil && s.emitWarn.allow(s.clock.Now()) {
+			s.log.Warn("vote not sent or not taken by this node", "slot", uint64(vote.Data.Slot), "validator_index", uint64(vote.ValidatorIndex), "error", err.Error())
+		}
+	}()
+	defer s.recovered(&err)
+	_, err = s.publisher.PublishAttestation(ctx, vote)
+	if err != nil {
+		s.metrics.emitFailed.WithLabelValues(stagePublish).Inc()
+	} else {
+		s.metrics.published.Observe(s.clock.Now().Sub(s.clock.IntervalStart(vote.Data.Slot, 1)).Seconds())
+	}
+	switch r := s.deliverer.SubmitAttestation(ctx, vote); r {
+	case wire.ReasonNone, wire.ReasonDuplicate: // a peer may have sent it back before
+	default:
+		s.metrics.emitFailed.WithLabelValues(stageDeliver).Inc()
+		err = errors.Join(err, fmt.Errorf("own pipeline: %s", r))
+	}
+}
