@@ -1,0 +1,422 @@
+package aggregate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"aggnode/prover"
+	"aggnode/pubkeycache"
+	"aggnode/wire"
+)
+
+const (
+	// hardSlack and hardFactor are the hard deadline: twice the prediction and half a second.
+	// ARCHITECTURE.md section 3.5 point 5.
+	hardSlack  = 500 * time.Millisecond
+	hardFactor = 2
+	// checkRetry is how long a self-check waits before it asks a verifier again that could not answer.
+	checkRetry = 100 * time.Millisecond
+)
+
+// job is one proof in the making. The loop owns it, but between a grant and its result the job's goroutine does.
+type job struct {
+	id       uint64
+	session  *session // in which it was planned
+	trigger  trigger
+	plan     *plan
+	material uint64 // version of the pool that the plan was made on
+	began    time.Time
+	cancel   context.CancelFunc
+	ctx      context.Context // request-scoped: lives as long as the job
+	span     trace.Span
+	waitSpan trace.Span
+
+	// set by the job's goroutine
+	pooled  *Pooled
+	outcome JobOutcome // JobUnknown while its proof is good and on its way out
+	wall    time.Duration
+	proved  bool // the proof passed the self-check
+	isBound bool // wall is a lower bound: the job was killed
+	err     error
+}
+
+// slot is the slot of the job's votes.
+func (j *job) slot() wire.Slot { return j.plan.group.Data.Slot }
+
+// grant is the answer of the budget.
+type grant struct {
+	job     *job
+	release func()
+	err     error
+}
+
+// publication is how a parcel ended.
+type publication struct {
+	parcel  *parcel
+	outcome JobOutcome
+	at      time.Time
+	peers   int
+	err     error // why it was given up
+}
+
+// keyring gives the attestation keys in the form that the prover takes.
+type keyring struct{ registry *pubkeycache.Registry }
+
+func (k keyring) key(v wire.ValidatorIndex) []byte {
+	key, ok := k.registry.AttestationKey(v)
+	if !ok {
+		panic(fmt.Sprintf("aggregate: validator %d in the pool, but not in the registry", v))
+	}
+	return key[:]
+}
+
+// plan acts on a trigger: snapshot, decision, and a job if there is one to do.
+func (a *Aggregator) plan(ctx context.Context, t trigger) {
+	began := a.clock.Now()
+	d, snapshot, ok := a.decide(ctx)
+	if !ok || d.plan == nil {
+		return
+	}
+	if !a.prover.Ready() {
+		a.unavailable()
+		return
+	}
+	a.lastJob++
+	j := &job{id: a.lastJob, session: a.session, trigger: t, plan: d.plan, material: snapshot.Version, began: began}
+	j.ctx, j.cancel = context.WithCancel(ctx)
+	a.traceJob(j, snapshot)
+	a.running = j
+	a.isBusy.Store(true)
+	a.workers.Go(func() {
+		release, err := a.budget.Acquire(j.ctx)
+		a.grants <- grant{job: j, release: release, err: err}
+	})
+}
+
+// decide takes a snapshot and looks for a job; false when the pool has stopped.
+func (a *Aggregator) decide(ctx context.Context) (decision, *Snapshot, bool) {
+	s := a.session
+	began := a.clock.Now()
+	snapshot, err := a.pool.Snapshot(ctx)
+	if err != nil {
+		return decision{}, nil, false
+	}
+	caps, ok := a.prover.Capabilities()
+	if !ok { // nothing was ever loaded: enough to say whether there is material
+		caps = prover.Capabilities{MaxChildren: defaultMaxChildren}
+	}
+	a.cost.seed(caps.HelloProve)
+	now := a.clock.Now()
+	progress, _ := a.pool.Progress(s.slot)
+	in := planInput{
+		slot: s.slot, limits: limitsOf(&a.cfg, caps), cost: a.cost, bars: a.bars,
+		ownWaits: !s.watch.mayPlanOwn(now, progress),
+		isProbe:  a.noTime >= probeAfter && s.jobs == 0,
+	}
+	s.watch.times.input(now, &in)
+	d := decide(snapshot, in)
+	if !in.ownWaits {
+		if s.note(&d) {
+			a.metrics.jobs[JobNoTime].Inc()
+		}
+	}
+	a.metrics.observePhase(phaseSnapshot, now.Sub(began))
+	a.metrics.observePhase(phasePlan, a.clock.Now().Sub(now))
+	return d, snapshot, true
+}
+
+// unavailable notes that there is work, but no prover, and arranges another look.
+func (a *Aggregator) unavailable() {
+	s := a.session
+	s.reason, s.why = SessionProverUnavailable, ""
+	if a.cfg.WhyUnavailable != nil {
+		if err := a.cfg.WhyUnavailable(); err != nil {
+			s.why = err.Error()
+		}
+	}
+	s.watch.remembered = true
+	a.notReady = a.clock.Now().Add(readyPoll)
+}
+
+// granted starts the job that waited for the budget, planned again if the pool has changed or time has run out.
+func (a *Aggregator) granted(ctx context.Context, g grant) {
+	j := g.job
+	j.waitSpan.End()
+	a.metrics.observePhase(phaseWait, a.clock.Now().Sub(j.began))
+	if g.err != nil || j.ctx.Err() != nil {
+		if g.release != nil {
+			g.release()
+		}
+		j.err = g.err
+		a.notReady = a.clock.Now().Add(readyPoll)
+		a.end(j, JobCancelled)
+		return
+	}
+	if a.session != j.session {
+		j.session = a.session
+		j.material = 0 // another session's clock and deadlines
+	}
+	_, version := a.pool.Progress(j.slot())
+	isLate := !j.plan.isProbe && a.clock.Now().Add(j.plan.cost).After(j.plan.deadline)
+	if version != j.material || isLate {
+		d, snapshot, ok := a.decide(ctx)
+		switch {
+		case !ok:
+			g.release()
+			a.end(j, JobCancelled)
+			return
+		case d.plan == nil:
+			g.release()
+			if d.reason == SessionNoTime {
+				a.end(j, JobNoTime)
+			} else {
+				a.end(j, JobSuperseded)
+			}
+			return
+		case d.plan.key != j.plan.key:
+			a.metrics.jobs[JobSuperseded].Inc()
+		}
+		j.plan, j.material = d.plan, snapshot.Version
+	}
+	if s := j.session; j.slot() == s.slot {
+		s.jobs++
+		if now := a.clock.Now(); now.Before(s.watch.times.boundary) {
+			a.metrics.early(s.watch.times.boundary.Sub(now))
+		}
+	}
+	hard := a.hardDeadline(j.plan)
+	input := j.plan.job(keyring{a.pool.registry})
+	a.workers.Go(func() {
+		a.prove(j, input, hard, g.release)
+		a.results <- j
+	})
+}
+
+// hardDeadline is when the prover is killed: min(2·prediction + 0.5 s, end of slot+1), but not before the job's own soft
+// deadline. A prover that was killed needs seconds to start again, so killing one that may still make the deadline
+// gains nothing; a stuck one is noticed by the prover's own watch on its progress.
+func (a *Aggregator) hardDeadline(p *plan) time.Time {
+	hard := a.clock.Now().Add(hardFactor*p.cost + hardSlack)
+	if hard.Before(p.deadline) {
+		hard = p.deadline
+	}
+	if end := a.clock.SlotStart(p.group.Data.Slot + 2); end.Before(hard) {
+		hard = end
+	}
+	return hard
+}
+
+// prove makes the proof, checks it and puts it into the pool. It runs on the job's goroutine.
+func (a *Aggregator) prove(j *job, input prover.Job, hard time.Time, release func()) {
+	ctx, cancel := context.WithDeadline(j.ctx, hard)
+	defer cancel()
+	began := a.clock.Now()
+	proveCtx, span := a.tracer.Start(ctx, "prove")
+	result, err := a.prover.Prove(proveCtx, input)
+	release()
+	j.wall = a.clock.Now().Sub(began)
+	endSpan(span, err)
+	a.metrics.observeProof(j, err)
+	if err != nil {
+		j.err = err
+		j.outcome, j.isBound = outcomeOf(err, ctx, j.ctx)
+		return
+	}
+	if n := len(result.Proof); n == 0 || n > wire.MaxProofSize {
+		j.outcome, j.err = JobBadOutput, fmt.Errorf("proof of %d bytes, at most %d allowed", n, wire.MaxProofSize)
+		return
+	}
+	signed := &wire.SignedAggregate{Data: j.plan.group.Data, Participants: j.plan.participants(), Proof: result.Proof}
+	began = a.clock.Now()
+	checkCtx, span := a.tracer.Start(j.ctx, "check")
+	j.outcome, j.err = a.check(checkCtx, signed)
+	endSpan(span, j.err)
+	a.metrics.observePhase(phaseCheck, a.clock.Now().Sub(began))
+	if j.outcome != JobUnknown {
+		return
+	}
+	j.proved = true
+	if a.pool.isCovered(j.plan.group.Root, j.plan.members) {
+		j.outcome = JobSuperseded
+		return
+	}
+	j.pooled = a.pool.pooled(signed, j.plan.group.Root, SourceOwn)
+	if !a.pool.addOwn(j.ctx, j.pooled) {
+		j.outcome = JobCancelled
+	}
+}
+
+// outcomeOf maps an error of the prover; isBound says that its running time is a lower bound of the true cost.
+func outcomeOf(err error, prove, job context.Context) (o JobOutcome, isBound bool) {
+	var refused *prover.RefusedError
+	switch {
+	case job.Err() != nil:
+		return JobCancelled, false
+	case errors.As(err, &refused):
+		return JobRefused, false
+	case prove.Err() != nil, errors.Is(err, prover.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
+		return JobTimedOut, true
+	case errors.Is(err, prover.ErrStuck):
+		return JobTimedOut, false // it did nothing: that says nothing about the cost
+	}
+	return JobCrashed, false
+}
+
+// check has our own proof verified. A verifier that can not answer is asked again as long as others would still accept
+// the aggregate; nothing leaves unchecked (invariant 5).
+func (a *Aggregator) check(ctx context.Context, s *wire.SignedAggregate) (JobOutcome, error) {
+	expires := a.expires(s.Data.Slot)
+	for {
+		r := a.checker.CheckAggregate(ctx, s)
+		switch r {
+		case wire.ReasonNone:
+			return JobUnknown, nil
+		case wire.ReasonMalformed, wire.ReasonSchemeMismatch, wire.ReasonUnknownValidator, wire.ReasonEmptyParticipants,
+			wire.ReasonBadSignature, wire.ReasonBadProof, wire.ReasonClaimMismatch, wire.ReasonBadProposer, wire.ReasonBadCheckpoints:
+			return JobBadOutput, fmt.Errorf("self-check: %s", r.Short())
+		case wire.ReasonDuplicate, wire.ReasonSubsumed:
+			return JobSuperseded, nil
+		case wire.ReasonStale:
+			return JobLate, nil
+		case wire.ReasonWrongSubnet, wire.ReasonEarly, wire.ReasonEquivocation, wire.ReasonTooManyForSlot, wire.ReasonQueueFull,
+			wire.ReasonEvicted, wire.ReasonExpired, wire.ReasonUnknownHead, wire.ReasonUnknownParent, wire.ReasonVerifierUnavailable,
+			wire.ReasonInternalError, wire.ReasonStopping, wire.ReasonPoolFull, wire.ReasonUnverified:
+		}
+		if a.clock.Now().Add(checkRetry).After(expires) {
+			return JobLate, fmt.Errorf("self-check: %s", r.Short())
+		}
+		timer := time.NewTimer(checkRetry)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return JobCancelled, ctx.Err()
+		}
+	}
+}
+
+// expires is when others stop to accept an aggregate of the slot.
+func (a *Aggregator) expires(slot wire.Slot) time.Time {
+	return a.clock.SlotStart(slot + aggregateWindow)
+}
+
+// finish takes the result of a job: the model learns, inputs at fault are barred, a good proof goes out.
+func (a *Aggregator) finish(j *job) {
+	p := j.plan
+	switch j.outcome {
+	case JobRefused:
+		a.bar(j)
+	case JobCrashed, JobTimedOut:
+		if j.isBound {
+			a.cost.observe(len(p.raw), len(p.children), j.wall, true)
+		}
+		if a.bars.addCrash(p.key, j.slot()) {
+			a.log.Warn("job quarantined", "slot", uint64(j.slot()), "data_root", p.group.Root.Short(), "raw", len(p.raw),
+				"children", len(p.children), "outcome", j.outcome.String())
+		}
+	case JobBadOutput:
+		a.bars.quarantine(p.key, j.slot())
+		a.setWhy("a proof failed the self-check: " + j.err.Error())
+	case JobCancelled:
+	case JobUnknown, JobSuperseded, JobLate, JobPublished, JobNoTime:
+		a.cost.observe(len(p.raw), len(p.children), j.wall, false)
+	}
+	if j.outcome != JobUnknown {
+		if !j.proved {
+			a.notReady = a.clock.Now().Add(readyPoll) // what failed at once must not be tried in a tight loop
+		}
+		a.end(j, j.outcome)
+		return
+	}
+	a.release(j)
+	a.settle(j)
+	parcel := &parcel{job: j, expires: a.expires(j.slot())}
+	if a.cfg.Profile.HoldUntilInterval2 {
+		parcel.notBefore = a.clock.IntervalStart(j.slot(), 2)
+	}
+	superseded, over := a.outbox.put(parcel)
+	a.metrics.outbox.Set(float64(a.outbox.len()))
+	for _, q := range superseded {
+		a.close(q.job, JobSuperseded)
+	}
+	for _, q := range over {
+		a.close(q.job, JobLate)
+	}
+}
+
+// bar takes the input that the prover named out of the next plans, or else the whole plan.
+func (a *Aggregator) bar(j *job) {
+	var refused *prover.RefusedError
+	if !errors.As(j.err, &refused) {
+		return
+	}
+	p := j.plan
+	switch i := refused.Index; {
+	case refused.Code == prover.CodeBadSignature && i >= 0 && i < len(p.raw):
+		a.bars.addVote(p.group.Root, p.raw[i].Index, j.slot())
+	case refused.Code == prover.CodeBadChild && i >= 0 && i < len(p.children):
+		a.bars.addChild(p.children[i], j.slot())
+	default:
+		a.bars.quarantine(p.key, j.slot())
+	}
+}
+
+// release frees the place of the one job. Whatever it left undone is looked at next.
+func (a *Aggregator) release(j *job) {
+	j.cancel()
+	a.running = nil
+	a.isBusy.Store(false)
+	if a.session != nil {
+		a.session.watch.remembered = true
+	}
+}
+
+// settle tells the session, and the readiness if the session is over, whether the job made a proof.
+func (a *Aggregator) settle(j *job) {
+	s := j.session
+	if j.slot() == s.slot {
+		if j.proved {
+			s.proofs++
+		} else {
+			s.failed = j.outcome
+		}
+	}
+	switch {
+	case j.proved:
+		a.judge(true, "")
+	case s != a.session && j.outcome != JobCancelled:
+		a.judge(false, j.outcome.String())
+	}
+	if s != a.session && a.session != nil {
+		a.session.before = j
+	}
+}
+
+// end closes a job that has nothing to publish.
+func (a *Aggregator) end(j *job, o JobOutcome) {
+	j.outcome = o
+	a.release(j)
+	a.settle(j)
+	a.close(j, o)
+}
+
+// close counts the outcome: the one place where a job ends.
+func (a *Aggregator) close(j *job, o JobOutcome) {
+	j.outcome = o
+	a.metrics.jobs[o].Inc()
+	endJobSpan(j, o)
+	level := a.log.Debug
+	if o == JobCrashed || o == JobBadOutput || o == JobTimedOut || o == JobRefused {
+		level = a.log.Warn // at most one for each start of the prover, which backs off
+	}
+	args := []any{"slot", uint64(j.slot()), "data_root", j.plan.group.Root.Short(), "trigger", j.trigger.String(),
+		"raw", len(j.plan.raw), "children", len(j.plan.children), "outcome", o.String(), "duration_ms", j.wall.Milliseconds()}
+	if j.err != nil {
+		args = append(args, "error", j.err)
+	}
+	level("job ended", args...)
+}

@@ -1,0 +1,158 @@
+package aggregate
+
+import "time"
+
+// quietPeriod is how long no vote must come after two thirds are in, for the rest to count as late: ARCHITECTURE.md
+// section 3.5 point 1.
+const quietPeriod = 50 * time.Millisecond
+
+// finishTime is what comes after the proof and before it is of use to others: self-check (15 to 20 ms with lean-pq),
+// publication and one hop. A guess, not measured under load; deadlines of planning are that much earlier.
+const finishTime = 50 * time.Millisecond
+
+// trigger says why a job is planned now.
+type trigger uint8
+
+const (
+	triggerNone     trigger = iota
+	triggerComplete         // every expected vote is in, raw or in an aggregate
+	triggerBoundary         // interval 2 begins
+	triggerQuiet            // two thirds are in, or interval 2 has begun, and no vote came for quietPeriod
+	triggerLatest           // two thirds are in, or interval 2 has begun, and waiting would miss the end of interval 3
+	triggerChild            // an aggregate arrived after the first plan of the slot
+	triggerPause            // interval 4 or interval 0 begins: time for what was left over
+	triggerFollowUp         // a job ended
+
+	triggerEnd // one past the last trigger
+)
+
+var triggerCodes = [triggerEnd]string{
+	"none", "complete", "boundary", "quiet", "latest", "child", "pause", "follow_up",
+}
+
+// String returns the code: metric label and log field.
+func (t trigger) String() string {
+	if t >= triggerEnd {
+		return "invalid"
+	}
+	return triggerCodes[t]
+}
+
+// times are the moments of one slot that triggers and deadlines hang on.
+type times struct {
+	start    time.Time
+	votes    time.Time // interval 1: votes are published
+	boundary time.Time // interval 2
+	pause    time.Time // interval 4, the end of interval 3
+	end      time.Time
+	nextVote time.Time // interval 1 of the next slot
+}
+
+// watch decides when a session plans. It is a pure state machine over the pool's counts and the time; the aggregator's
+// loop owns it.
+type watch struct {
+	times    times
+	expected int // votes that the slot should bring
+
+	isOpened   bool   // the start of the slot was used
+	isBoundary bool   // interval 2 was used
+	isPaused   bool   // interval 4 was used
+	planned    bool   // a plan was made in this slot
+	version    uint64 // of the slot's material at the last plan
+	merges     uint64 // aggregates of the slot at the last plan
+	pool       uint64 // version of the whole pool at the last plan
+	remembered bool   // a trigger came while a job was running
+}
+
+// quorum is two thirds of the expected votes, rounded up.
+func (w *watch) quorum() int { return (2*w.expected + 2) / 3 }
+
+// inPause tells whether no votes of the slot are waited for: before interval 1 and from interval 4 on.
+func (w *watch) inPause(now time.Time) bool {
+	return now.Before(w.times.votes) || !now.Before(w.times.pause)
+}
+
+// view is what a watch looks at.
+type view struct {
+	slot      Progress      // counts of the slot
+	pool      uint64        // version of the whole pool
+	lastAdded time.Time     // when the newest vote of any slot came
+	cost      time.Duration // predicted for a leaf job over the votes in
+	leastCost time.Duration // predicted for the smallest leaf job
+}
+
+// next returns the trigger that is due, or when to look again if nothing changes before.
+func (w *watch) next(now time.Time, v view) (trigger, time.Time) {
+	wake := w.times.end
+	for _, t := range []time.Time{w.times.pause, w.times.boundary} {
+		if now.Before(t) {
+			wake = t
+		}
+	}
+	isNew := v.slot.Version != w.version
+	switch {
+	case !w.isBoundary && !now.Before(w.times.boundary):
+		return triggerBoundary, wake
+	case !w.isPaused && !now.Before(w.times.pause), !w.isOpened:
+		return triggerPause, wake
+	case w.remembered:
+		return triggerFollowUp, wake
+	case w.planned && v.slot.Merges != w.merges:
+		return triggerChild, wake
+	case isNew && w.isComplete(v.slot):
+		return triggerComplete, wake
+	}
+	inPause := w.inPause(now)
+	switch {
+	case inPause:
+		isNew = v.pool != w.pool // what is left over may be of any slot
+	case !w.mayPlanOwn(now, v.slot):
+		return triggerNone, wake
+	}
+	if !isNew {
+		return triggerNone, wake
+	}
+	due, kind := v.lastAdded.Add(quietPeriod), triggerQuiet
+	if limit := w.times.pause.Add(-finishTime); !inPause && !now.Add(v.leastCost).After(limit) {
+		if latest := limit.Add(-v.cost); latest.Before(due) {
+			due, kind = latest, triggerLatest
+		}
+	}
+	if !now.Before(due) {
+		return kind, wake
+	}
+	if due.Before(wake) {
+		wake = due
+	}
+	return triggerNone, wake
+}
+
+func (w *watch) isComplete(p Progress) bool { return w.expected > 0 && p.Reached >= w.expected }
+
+// mayPlanOwn tells whether enough votes are in, or enough time has passed, to prove the slot's own material.
+func (w *watch) mayPlanOwn(now time.Time, p Progress) bool {
+	return !now.Before(w.times.boundary) || p.Votes >= w.quorum() && w.expected > 0 || w.isComplete(p)
+}
+
+// consume notes that a trigger was acted on with this view, whatever came of it.
+func (w *watch) consume(now time.Time, v view) {
+	w.isOpened, w.remembered = true, false
+	w.isBoundary = w.isBoundary || !now.Before(w.times.boundary)
+	w.isPaused = w.isPaused || !now.Before(w.times.pause)
+	w.planned = w.planned || w.mayPlanOwn(now, v.slot)
+	w.version, w.merges, w.pool = v.slot.Version, v.slot.Merges, v.pool
+}
+
+// hold takes a trigger that can not be acted on: it is remembered, never skipped, and many make one. It tells whether
+// there was one, and when to look again.
+func (w *watch) hold(now time.Time, v view) (isTriggered bool, wake time.Time) {
+	remembered := w.remembered
+	w.remembered = false
+	t, wake := w.next(now, v)
+	if t != triggerNone {
+		w.consume(now, v)
+		_, wake = w.next(now, v)
+	}
+	w.remembered = remembered || t != triggerNone
+	return t != triggerNone, wake
+}
