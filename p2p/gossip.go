@@ -1,0 +1,139 @@
+package p2p
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	pubsub "github.com/libp2p/go-libp2p-pubsub"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"aggnode/pipeline"
+	"aggnode/wire"
+)
+
+// screened travels in ValidatorData from stage 1 to stage 2. Immutable.
+type screened struct {
+	// item is nil where stage 1 said no: pubsub calls stage 2 all the same
+	// after an ignore.
+	item    *pipeline.Item
+	arrived time.Time
+}
+
+// screen is stage 1, on the two validate workers of pubsub. It never waits.
+func (h *Host) screen(ctx context.Context, from peer.ID, msg *pubsub.Message) (result pubsub.ValidationResult) {
+	if from == h.id {
+		return pubsub.ValidationAccept // what we publish was checked where it was made
+	}
+	arrived := time.Now()
+	if !h.gate.enter() {
+		h.metrics.stopping.Inc()
+		msg.ValidatorData = screened{}
+
+		return pubsub.ValidationIgnore
+	}
+	defer h.gate.leave()
+	defer h.recoverAsIgnore("screen", &result)
+
+	// A panic below leaves this marker, which stage 2 respects.
+	msg.ValidatorData = screened{}
+	entry, ok := h.topics.byName[msg.GetTopic()]
+	if !ok {
+		return pubsub.ValidationIgnore // pubsub delivers subscribed topics alone
+	}
+	// Bytes that are no snappy of this topic's size go on as an empty payload.
+	// No container is empty, so the pipeline refuses them as malformed, in its
+	// one table of reasons and in its record of the peer.
+	payload, err := wire.Decompress(msg.GetData(), maxPayload(entry.topic.Kind))
+	if err != nil {
+		payload = nil
+	} else {
+		h.metrics.observeSize(entry.topic.Kind, len(payload))
+	}
+	item, outcome := h.pipe.Screen(entry.topic, from.String(), payload)
+	if item == nil {
+		return h.validationResult(ctx, outcome.Verdict)
+	}
+	msg.ValidatorData = screened{item: item, arrived: arrived}
+
+	return pubsub.ValidationAccept
+}
+
+// submit is stage 2, on a goroutine of its own, as many a topic as
+// gossipSettings allows. It waits for the pipeline's verdict.
+func (h *Host) submit(ctx context.Context, from peer.ID, msg *pubsub.Message) (result pubsub.ValidationResult) {
+	if from == h.id {
+		return pubsub.ValidationAccept
+	}
+	seen, ok := msg.ValidatorData.(screened)
+	if !ok || seen.item == nil {
+		return pubsub.ValidationIgnore
+	}
+	if !h.gate.enter() {
+		h.metrics.stopping.Inc()
+
+		return pubsub.ValidationIgnore
+	}
+	defer h.gate.leave()
+	defer h.recoverAsIgnore("submit", &result)
+
+	outcome := h.pipe.Submit(ctx, seen.item)
+	result = h.validationResult(ctx, outcome.Verdict)
+	if result == pubsub.ValidationAccept {
+		kind := h.topics.byName[msg.GetTopic()].topic.Kind
+		h.metrics.forwardDelay.WithLabelValues(kind.String()).Observe(time.Since(seen.arrived).Seconds())
+	}
+
+	return result
+}
+
+// validationResult is the only place where a verdict becomes pubsub's. A reject
+// that comes with an expired deadline is no proof of anything: ignore.
+func (h *Host) validationResult(ctx context.Context, v pipeline.Verdict) pubsub.ValidationResult {
+	switch v {
+	case pipeline.Accept:
+		return pubsub.ValidationAccept
+	case pipeline.Reject:
+		if ctx.Err() != nil {
+			h.metrics.downgraded.Inc()
+
+			return pubsub.ValidationIgnore
+		}
+
+		return pubsub.ValidationReject
+	case pipeline.Ignore, pipeline.VerdictUnknown:
+		return pubsub.ValidationIgnore
+	}
+
+	return pubsub.ValidationIgnore
+}
+
+// recoverAsIgnore turns a panic of a validator into an ignore. pubsub recovers
+// nothing: the panic would end the process and lose a throttle slot.
+func (h *Host) recoverAsIgnore(stage string, result *pubsub.ValidationResult) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	*result = pubsub.ValidationIgnore
+	h.internalError(stage, r)
+}
+
+// internalError counts a panic and logs its stack, once a minute a stage.
+func (h *Host) internalError(stage string, r any) {
+	h.metrics.internalErrors.Inc()
+	if h.logLimit.allow("panic "+stage, time.Now(), time.Minute) {
+		h.log.Error("handler panicked", "stage", stage, "panic", r, "stack", string(debug.Stack()))
+	}
+}
+
+// limitMessages is the inspector of incoming frames: messages beyond the limit
+// are cut off. It runs on pubsub's event loop.
+func (h *Host) limitMessages(_ peer.ID, rpc *pubsub.RPC) error {
+	if over := len(rpc.GetPublish()) - maxMessagesPerRPC; over > 0 {
+		h.metrics.rpcTrimmed.Add(float64(over))
+		rpc.Publish = rpc.Publish[:maxMessagesPerRPC]
+	}
+
+	return nil
+}

@@ -1,0 +1,144 @@
+package p2p
+
+import (
+	"time"
+
+	pubsub "github.com/libp2p/go-libp2p-pubsub"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"aggnode/pipeline"
+	"aggnode/wire"
+)
+
+// Settings of pubsub that are ours to choose (architecture 3.2).
+const (
+	// validateQueueSize is the number of messages that may wait for stage 1:
+	// one vote of each of 1,024 validators in one burst. The library's default
+	// of 32 drops votes while the mesh has already been told not to resend
+	// them.
+	validateQueueSize = 1024
+
+	// validateWorkers is the number of goroutines that run stage 1. Two, so
+	// that a block of 10 MiB does not hold up votes; more would compete with
+	// the verify workers for the same cores.
+	validateWorkers = 2
+
+	// topicSlack and globalSlack are added to the sums of our own bounds, for
+	// items that have their verdict but whose goroutine has not returned yet.
+	topicSlack  = 64
+	globalSlack = 256
+
+	// outboundQueueSize is the number of frames that may wait for one peer.
+	// In a burst each vote costs two frames, the message and the announcement
+	// that we have it; 1,024 votes of one slot fit. The library's default of 32
+	// loses most of such a burst.
+	outboundQueueSize = 2048
+
+	// maxMessagesPerRPC is the number of messages taken from one frame
+	// (protocol 3.4). The library has no such limit, so an inspector cuts off
+	// the rest, as rust-libp2p does.
+	maxMessagesPerRPC = 500
+
+	// seenSlots times the slot duration is how long message ids are remembered
+	// (protocol 3.4: slot seconds x 3 x 2).
+	seenSlots = 6
+
+	// maxSubscriptionsSlack is added to twice the number of topics to bound
+	// the subscriptions in one frame: every topic left and joined, and some of
+	// other networks.
+	maxSubscriptionsSlack = 64
+)
+
+// gossipSettings are the numbers that pubsub is set up with. Immutable.
+type gossipSettings struct {
+	params         pubsub.GossipSubParams
+	seenTTL        time.Duration
+	maxMessageSize int
+	outboundQueue  int
+	validateQueue  int
+	workers        int
+	// throttle bounds the stage 2 goroutines of the node, topicThrottle those
+	// of one topic. Both stand above every bound of the pipeline, which alone
+	// decides what is shed (invariant 2).
+	throttle      int
+	topicThrottle map[wire.TopicKind]int
+	// validatorTimeout is a net under the pipeline's own deadlines.
+	validatorTimeout time.Duration
+}
+
+// gossipParams are the parameters of protocol 3.4; whatever that table does not
+// name is the library's default.
+func gossipParams() pubsub.GossipSubParams {
+	p := pubsub.DefaultGossipSubParams()
+	p.D = 8
+	p.Dlo = 6
+	p.Dhi = 12
+	p.Dlazy = 6
+	p.HeartbeatInterval = 700 * time.Millisecond
+	p.FanoutTTL = 60 * time.Second
+	p.HistoryLength = 6
+	p.HistoryGossip = 3
+	p.PruneBackoff = 60 * time.Second
+	p.IDontWantMessageThreshold = 1000 // bytes
+
+	return p
+}
+
+// newGossipSettings derives the settings from the pipeline's limits. attestations
+// is the number of attestation topics that are subscribed; they share one class
+// of the pipeline, and any of them may fill it alone.
+func newGossipSettings(limits pipeline.Limits, slot time.Duration, attestations int) gossipSettings {
+	topic := func(class, park int) int { return class + park + limits.Workers + topicSlack }
+	s := gossipSettings{
+		params:         gossipParams(),
+		seenTTL:        seenSlots * slot,
+		maxMessageSize: wire.MaxMessageSize,
+		outboundQueue:  outboundQueueSize,
+		validateQueue:  validateQueueSize,
+		workers:        validateWorkers,
+		topicThrottle: map[wire.TopicKind]int{
+			wire.TopicBlock:       topic(limits.Blocks, limits.ParkedBlocks),
+			wire.TopicAggregation: topic(limits.Aggregates, limits.ParkedAggregates),
+			wire.TopicAttestation: topic(limits.Attestations, limits.ParkedAttestations),
+		},
+		validatorTimeout: slot,
+	}
+	s.throttle = s.topicThrottle[wire.TopicBlock] + s.topicThrottle[wire.TopicAggregation] +
+		attestations*s.topicThrottle[wire.TopicAttestation] + globalSlack
+
+	return s
+}
+
+// options returns the options of pubsub for these settings.
+func (s gossipSettings) options(t *topicTable, screen pubsub.ValidatorEx, trace *tracer, limits func(peer.ID, *pubsub.RPC) error) []pubsub.Option {
+	filter := pubsub.NewAllowlistSubscriptionFilter(t.names()...)
+
+	return []pubsub.Option{
+		pubsub.WithGossipSubParams(s.params),
+		// Publishing to the mesh alone, as the other clients do.
+		pubsub.WithFloodPublish(false),
+		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign),
+		pubsub.WithNoAuthor(),
+		pubsub.WithMessageIdFn(messageID),
+		pubsub.WithMaxMessageSize(s.maxMessageSize),
+		pubsub.WithSeenMessagesTTL(s.seenTTL),
+		pubsub.WithPeerOutboundQueueSize(s.outboundQueue),
+		pubsub.WithValidateQueueSize(s.validateQueue),
+		pubsub.WithValidateWorkers(s.workers),
+		pubsub.WithValidateThrottle(s.throttle),
+		pubsub.WithDefaultValidator(screen, pubsub.WithValidatorInline(true)),
+		pubsub.WithAppSpecificRpcInspector(limits),
+		// Without a filter the library remembers every topic text that a peer
+		// cares to send.
+		pubsub.WithSubscriptionFilter(pubsub.WrapLimitSubscriptionFilter(filter, 2*len(t.all)+maxSubscriptionsSlack)),
+		pubsub.WithRawTracer(trace),
+	}
+}
+
+// topicOptions returns the options of the stage 2 validator of a topic.
+func (s gossipSettings) topicOptions(kind wire.TopicKind) []pubsub.ValidatorOpt {
+	return []pubsub.ValidatorOpt{
+		pubsub.WithValidatorConcurrency(s.topicThrottle[kind]),
+		pubsub.WithValidatorTimeout(s.validatorTimeout),
+	}
+}
