@@ -1,0 +1,69 @@
+# aggnode: build, test and run. `make devnet` and `make test` do everything on a fresh machine with Go and Python.
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+
+GO       ?= go
+PYTHON   ?= python3
+BIN      := bin/aggnode
+PACKAGES := ./...
+TOOL     := $(GO) tool -modfile=tools/go.mod
+FUZZTIME ?= 30s
+
+.PHONY: build test unit race purego lint arch generated docs fuzz golden keys bench cover devnet interop clean
+
+build: ## build the node into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/aggnode
+
+test: lint arch generated race ## everything that must hold before a commit
+
+lint: ## format, vet, staticcheck
+	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
+	$(GO) vet $(PACKAGES)
+	$(TOOL) staticcheck $(PACKAGES)
+
+arch: ## the import table
+	$(GO) test -count=1 ./internal/arch
+
+generated: ## committed generated files are what their generators write
+	$(GO) mod verify >/dev/null
+	$(GO) test -count=1 -run 'Docs|Golden' ./node ./netconfig ./wire
+
+unit: ## all tests, without the race detector
+	$(GO) test $(PACKAGES)
+
+race: ## all tests with the race detector
+	CGO_ENABLED=1 $(GO) test -race -timeout 8m $(PACKAGES)
+
+purego: ## all tests without assembly
+	$(GO) test -tags purego ./internal/lanes/... ./xmss/...
+
+docs: ## write docs/metrics.md and docs/reasons.md from the code
+	$(GO) test -count=1 -run Docs ./node -update
+
+golden: ## rewrite golden files
+	$(GO) test -count=1 -run Golden ./wire ./netconfig ./prover -update
+
+fuzz: ## every fuzz target for FUZZTIME
+	@$(GO) test -list '^Fuzz' $(PACKAGES) | awk '/^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0;i<n;i++) print $$2, f[i]; n=0}' | \
+	while read -r pkg f; do echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) "$$pkg"; done
+
+bench: ## Go benchmarks with domain units
+	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)
+
+cover:
+	$(GO) test -coverprofile=build/cover.out $(PACKAGES) && $(GO) tool cover -func=build/cover.out | tail -1
+
+keys: ## make the insecure devnet keys again and compare them with the embedded ones (minutes)
+	$(GO) run ./netconfig/devkeys/gen -scheme blake2s -check
+	$(GO) run ./netconfig/devkeys/gen -scheme keccak -check
+
+devnet: build ## a network with real proofs on this machine
+	$(BIN) prover install --python $(PYTHON)
+	$(BIN) devnet $(DEVNET_FLAGS)
+
+interop: build ## proofs made by the node and by py-lean-pq itself, each checked by the other
+	$(PYTHON) test/interop/interop.py --aggnode $(BIN)
+
+clean:
+	rm -rf bin build

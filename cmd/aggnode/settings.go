@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+// envPrefix starts the environment variable of every setting: --node-id is AGGNODE_NODE_ID.
+const envPrefix = "AGGNODE_"
+
+// settings are the configuration of `aggnode run`. Layers, the later wins: built-in defaults, the YAML file of
+// --config, environment, flags. Names are the same in all of them.
+type settings struct {
+	NetworkDir     string        `koanf:"custom-network-config-dir"`
+	Genesis        string        `koanf:"genesis"`
+	Bootnodes      []string      `koanf:"bootnodes"`
+	NodeID         string        `koanf:"node-id"`
+	NodeKey        string        `koanf:"node-key"`
+	DataDir        string        `koanf:"data-dir"`
+	ListenAddress  string        `koanf:"listen-address"`
+	GossipsubPort  int           `koanf:"gossipsub-port"`
+	HTTPAddress    string        `koanf:"http-address"`
+	APIPort        int           `koanf:"api-port"`
+	MetricsPort    int           `koanf:"metrics-port"`
+	IsAggregator   bool          `koanf:"is-aggregator"`
+	Subnets        []int         `koanf:"aggregate-subnet-ids"`
+	Committees     int           `koanf:"attestation-committee-count"`
+	CheckpointSync string        `koanf:"checkpoint-sync-url"`
+	KeysDir        string        `koanf:"hash-sig-keys-dir"`
+	Network        string        `koanf:"network"`
+	Profile        string        `koanf:"profile"`
+	Scheme         string        `koanf:"scheme"`
+	SlotDuration   time.Duration `koanf:"slot-duration"`
+	Backend        string        `koanf:"backend"`
+	NoProofs       bool          `koanf:"no-proofs"`
+	ProverDir      string        `koanf:"prover-dir"`
+	ProverCommand  []string      `koanf:"prover-command"`
+	ProverThreads  int           `koanf:"prover-threads"`
+	ProverMemory   int64         `koanf:"prover-memory-mib"`
+	Workers        int           `koanf:"verify-workers"`
+	LogLevel       string        `koanf:"log-level"`
+	LogFormat      string        `koanf:"log-format"`
+	OTLP           string        `koanf:"otlp"`
+}
+
+// addRunFlags declares the flags of `run`; their defaults are the lowest layer.
+func addRunFlags(f *pflag.FlagSet) {
+	f.String("config", "", "YAML file with any of these settings, `FILE`")
+	f.String("custom-network-config-dir", "", "network folder with config.yaml, nodes.yaml and, for validators, the key files, `DIR`")
+	f.String("genesis", "", "config.yaml of the network, where it is not in the network folder, `FILE`")
+	f.StringSlice("bootnodes", nil, "more peers to dial: ENRs, multiaddrs, or a nodes.yaml file, `LIST`")
+	f.String("node-id", "", "our name in the network folder (aggnode_0); picks our validators and key files, `NAME`")
+	f.String("node-key", "", "file with the secp256k1 key of our network identity, 64 hex characters; default: NODE_ID.key in the network folder, else one made in the data directory, `FILE`")
+	f.String("data-dir", "", "directory for what must survive a restart (signing marks); default: a folder of the node's name under the user's data directory, `DIR`")
+	f.String("listen-address", "0.0.0.0", "IP address of the QUIC listener, `IP`")
+	f.Int("gossipsub-port", 9000, "UDP port of the QUIC listener, `PORT`")
+	f.String("http-address", "127.0.0.1", "IP address of the API and metrics listeners, `IP`")
+	f.Int("api-port", 5052, "TCP port of the API, `PORT`")
+	f.Int("metrics-port", 5054, "TCP port of /metrics, /livez and /readyz, `PORT`")
+	f.Bool("is-aggregator", false, "aggregate the attestations of our subnets and publish proofs")
+	f.IntSlice("aggregate-subnet-ids", nil, "subnets to subscribe to as an aggregator, besides those of our validators, `LIST`")
+	f.Int("attestation-committee-count", 0, "number of committees; default: from the network folder, `N`")
+	f.String("checkpoint-sync-url", "", "accepted for compatibility: this node starts from genesis and follows gossip, `URL`")
+	f.String("hash-sig-keys-dir", "", "folder of the validators' key files; default: hash-sig-keys in the network folder, `DIR`")
+	f.String("network", "12345678", "network name in the gossip topics, `NAME`")
+	f.String("profile", "", "wire profile: devnet5, lean-pq or local; default: what aggnode.yaml in the network folder says, else devnet5, `NAME`")
+	f.String("scheme", "", "signature scheme of profile local: blake2s or keccak, `NAME`")
+	f.Duration("slot-duration", 0, "slot length; default: from the network folder, else 4s, `DURATION`")
+	f.String("backend", "", "prover: lean-pq, bundle (profile local only) or command (with --prover-command); default: by the profile, `NAME`")
+	f.Bool("no-proofs", false, "run without a prover: attestations are verified, aggregates only forwarded on structural checks")
+	f.String("prover-dir", "", "environment made by `aggnode prover install`; default: under the user's data directory, `DIR`")
+	f.StringSlice("prover-command", nil, "command line of another backend that speaks the prover protocol, comma separated, `CMD`")
+	f.Int("prover-threads", 0, "threads of one proof; 0: all cores, `N`")
+	f.Int64("prover-memory-mib", 0, "kill the prover above this much memory; 0: no limit, `MIB`")
+	f.Int("verify-workers", 0, "verification workers; 0: one per core, `N`")
+	addLogFlags(f)
+	f.String("otlp", "", "OpenTelemetry collector for traces: http(s)://host:4318 or grpc://host:4317, `URL`")
+}
+
+func addLogFlags(f *pflag.FlagSet) {
+	f.String("log-level", "info", "debug, info, warn or error, `LEVEL`")
+	f.String("log-format", "text", "text or json, `FORMAT`")
+}
+
+// loadSettings merges the layers for the flag set of a command.
+func loadSettings(f *pflag.FlagSet) (*settings, error) {
+	k := koanf.New(".")
+	known := map[string]any{}
+	f.VisitAll(func(fl *pflag.Flag) { known[fl.Name] = nil })
+	delete(known, "config")
+	if err := k.Load(confmap.Provider(map[string]any{}, "."), nil); err != nil {
+		return nil, fmt.Errorf("load defaults: %w", err)
+	}
+	path, err := f.GetString("config")
+	if err != nil {
+		return nil, fmt.Errorf("read --config: %w", err)
+	}
+	if path == "" {
+		path = os.Getenv(envPrefix + "CONFIG")
+	}
+	if path != "" {
+		if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
+			return nil, fmt.Errorf("read --config %s: %w", path, err)
+		}
+		if err := refuseUnknown(k.Keys(), known, "--config "+path); err != nil {
+			return nil, err
+		}
+	}
+	if err := loadEnv(k, known); err != nil {
+		return nil, err
+	}
+	if err := k.Load(posflag.Provider(f, ".", k), nil); err != nil {
+		return nil, fmt.Errorf("read flags: %w", err)
+	}
+	var s settings
+	if err := k.Unmarshal("", &s); err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	return &s, nil
+}
+
+func loadEnv(k *koanf.Koanf, known map[string]any) error {
+	var unknown []error
+	err := k.Load(env.Provider(".", env.Opt{
+		Prefix: envPrefix,
+		TransformFunc: func(key, value string) (string, any) {
+			name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(key, envPrefix)), "_", "-")
+			if name == "config" || strings.HasPrefix(name, "test-") {
+				return "", nil
+			}
+			if _, ok := known[name]; !ok {
+				unknown = append(unknown, fmt.Errorf("environment variable %s: no such setting", key))
+				return "", nil
+			}
+			if strings.Contains(value, ",") {
+				return name, strings.Split(value, ",")
+			}
+			return name, value
+		},
+	}), nil)
+	if err != nil {
+		return fmt.Errorf("read the environment: %w", err)
+	}
+	return errors.Join(unknown...)
+}
+
+func refuseUnknown(keys []string, known map[string]any, where string) error {
+	for _, key := range keys {
+		if _, ok := known[key]; !ok {
+			return fmt.Errorf("%s: unknown key %q (names are those of the flags, see `aggnode run --help`)", where, key)
+		}
+	}
+	return nil
+}
+
+// dataHome is the user's data directory for this program (XDG base directory rules).
+func dataHome() (string, error) {
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "aggnode"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's data directory (set XDG_DATA_HOME): %w", err)
+	}
+	return filepath.Join(home, ".local", "share", "aggnode"), nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"aggnode/prover"
+	"aggnode/scheduler"
+	"aggnode/wire"
+)
+
+// verifyAnswer is what `aggnode verify --json` prints.
+type verifyAnswer struct {
+	Valid   bool          `json:"valid"`
+	Backend string        `json:"backend"`
+	Bytes   int           `json:"bytes"`
+	Claims  []verifyClaim `json:"claims"`
+	Error   string        `json:"error,omitempty"`
+	CheckMS float64       `json:"check_ms"`
+}
+
+type verifyClaim struct {
+	PublicKey string `json:"public_key"`
+	Message   string `json:"message"`
+}
+
+func newVerifyCommand() *cobra.Command {
+	var (
+		proofFile, proverDir string
+		asJSON               bool
+	)
+	cmd := &cobra.Command{
+		Use:   "verify --proof FILE",
+		Short: "Check a proof and print the claims it makes",
+		Long: `verify checks the raw bytes of a proof and prints what it claims: which public keys signed which
+message (for an aggregate of attestations, the data root). Exit code 1 when the proof is refused.`,
+		Example: `  aggnode verify --proof proof.bin
+  aggnode verify --proof proof.bin --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if proofFile == "" {
+				return errors.New("--proof FILE is required")
+			}
+			proof, err := readProof(proofFile)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			check, stop, err := startVerifier(ctx, proverDir, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			started := time.Now()
+			entries, err := check.Inspect(ctx, proof)
+			took := time.Since(started)
+			stop()
+			if errors.Is(err, prover.ErrUnavailable) {
+				return fmt.Errorf("check %s: %w", proofFile, err)
+			}
+			return printVerify(cmd.OutOrStdout(), asJSON, verifyAnswer{
+				Valid: err == nil, Backend: "lean-pq", Bytes: len(proof), Claims: claimLines(entries),
+				Error: errorText(err), CheckMS: float64(took.Microseconds()) / 1000,
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&proofFile, "proof", "", "raw bytes of a proof, `FILE`")
+	f.StringVar(&proverDir, "prover-dir", "", "environment made by `aggnode prover install`")
+	f.BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+// readProof reads at most one proof's worth of bytes.
+func readProof(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("--proof: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	proof, err := io.ReadAll(io.LimitReader(file, wire.MaxProofSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("--proof: %w", err)
+	}
+	if len(proof) > wire.MaxProofSize {
+		return nil, fmt.Errorf("--proof %s: more than %d bytes, no proof is that long", path, wire.MaxProofSize)
+	}
+	return proof, nil
+}
+
+// startVerifier starts a lean-pq verifier child; stop ends it.
+func startVerifier(ctx context.Context, proverDir string, log io.Writer) (client *prover.Client, stop func(), err error) {
+	env, err := prover.Locate(proverDir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w (run `aggnode prover install`)", err)
+	}
+	command, environ, err := prover.LeanPQ(env)
+	if err != nil {
+		return nil, nil, err
+	}
+	place, err := scheduler.New(scheduler.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err = prover.New(prover.Config{
+		Command: command, Env: environ, Role: prover.RoleVerify, Place: place.Place(scheduler.ClassVerifier),
+		CallTimeout: 30 * time.Second, // a person waits for the answer, on whatever machine
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	_, _ = fmt.Fprintln(log, "starting the lean-pq verifier (about 3 s) ...")
+	runCtx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- client.Run(runCtx) }()
+	stop = func() { cancel(); <-done }
+	if err := client.WaitReady(ctx); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return client, stop, nil
+}
+
+func claimLines(entries []prover.Entry) []verifyClaim {
+	out := make([]verifyClaim, len(entries))
+	for i, e := range entries {
+		out[i] = verifyClaim{PublicKey: hex.EncodeToString(e.PublicKey), Message: hex.EncodeToString(e.Message[:])}
+	}
+	return out
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func printVerify(w io.Writer, asJSON bool, a verifyAnswer) error {
+	if asJSON {
+		if err := json.NewEncoder(w).Encode(a); err != nil {
+			return err
+		}
+	} else if a.Valid {
+		_, _ = fmt.Fprintf(w, "valid: %d bytes, %d claims, checked in %.1f ms\n", a.Bytes, len(a.Claims), a.CheckMS)
+		for _, c := range a.Claims {
+			_, _ = fmt.Fprintf(w, "  public key %s  message %s\n", c.PublicKey, c.Message)
+		}
+	} else {
+		_, _ = fmt.Fprintf(w, "refused: %s\n", a.Error)
+	}
+	if !a.Valid {
+		return exitError(1)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+"""Interoperation with py-lean-pq and with a second backend, end to end.
+
+Standard library only. What it shows, in order:
+
+1. a proof made by py-lean-pq outside the node passes `aggnode verify`, with the same claims; altered ones do not;
+2. the lean-pq child and a child of another leanVM line (py-lean-multisig) pass the conformance test of the prover
+   protocol, and so do the Go tests that need real children;
+3. every proof that the nodes of a devnet published is accepted by py-lean-pq with the claims that were gossiped.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = pathlib.Path(__file__).resolve().parent
+passed = 0
+
+
+def run(*args, expect=0, **kw):
+    args = [str(a) for a in args]
+    print("$", " ".join(args), flush=True)
+    done = subprocess.run(args, text=True, **kw)
+    if done.returncode != expect:
+        print((done.stdout or "") + (done.stderr or ""))
+        raise SystemExit(f"exit code {done.returncode}, expected {expect}: {' '.join(args)}")
+    return done
+
+
+def step(text):
+    global passed
+    passed += 1
+    print(f"ok {passed}: {text}", flush=True)
+
+
+def verify(aggnode, proof, expect):
+    return run(aggnode, "verify", "--proof", proof, "--json", expect=expect, capture_output=True)
+
+
+def outside_proof(aggnode, python, work):
+    run(python, "-I", HERE / "outside.py", "prove", work)
+    claims = json.loads((work / "claims.json").read_text())
+    answer = json.loads(verify(aggnode, work / "proof.bin", 0).stdout)
+    if answer["claims"] != claims or not answer["valid"]:
+        raise SystemExit(f"claims differ: {answer} instead of {claims}")
+    step("a proof made outside the node passes aggnode verify with the same claims")
+
+    proof = (work / "proof.bin").read_bytes()
+    altered = {
+        "a flipped bit in the proof": proof[:100_000] + bytes([proof[100_000] ^ 1]) + proof[100_001:],
+        "a changed claim": proof[:40] + bytes([proof[40] ^ 1]) + proof[41:],
+        "one byte more": proof + b"\0",
+        "one byte less": proof[:-1],
+        "nothing": b"",
+    }
+    for name, data in altered.items():
+        (work / "altered.bin").write_bytes(data)
+        answer = json.loads(verify(aggnode, work / "altered.bin", 1).stdout)
+        if answer["valid"]:
+            raise SystemExit(f"accepted: {name}")
+    step(f"{len(altered)} altered proofs refused")
+
+
+def multisig_python(work):
+    """A virtual environment with the older leanVM line, for the conformance test only."""
+    venv = work / "multisig"
+    run(sys.executable, "-m", "venv", venv)
+    run(venv / "bin/python", "-m", "pip", "install", "--quiet", "--only-binary=:all:", "--no-deps", "py-lean-multisig==0.4.0")
+    return venv / "bin/python"
+
+
+def backends(aggnode, python, work):
+    run(aggnode, "prover", "check", "--backend", "lean-pq")
+    step("the lean-pq child passes the conformance test")
+    multisig = multisig_python(work)
+    run(aggnode, "prover", "check", "--", multisig, "-I", "-B", ROOT / "prover/testdata/leanmultisig_child.py")
+    step("a child of another leanVM line passes the same test")
+    env = dict(os.environ, AGGNODE_TEST_LEANPQ_PYTHON=str(python), AGGNODE_TEST_LEANMULTISIG_PYTHON=str(multisig))
+    run("go", "test", "-count=1", "-timeout", "8m", "-run", "Real", "./prover/...", env=env, cwd=ROOT)
+    step("the tests with real children pass")
+
+
+def devnet(aggnode, python, work):
+    proofs = work / "proofs"
+    run(aggnode, "devnet", "--backend", "lean-pq", "--validators", 8, "--committees", 2, "--slots", 2,
+        "--slot-duration", "12s", "--save-proofs", proofs, "--json", work / "devnet.json", "--plain")
+    summary = json.loads((work / "devnet.json").read_text())
+    if summary["aggregates_rejected"] or summary["errors"]:
+        raise SystemExit(f"rejected aggregates or errors: {summary}")
+    run(python, "-I", HERE / "outside.py", "check", proofs)
+    step(f"py-lean-pq accepts the proofs that the devnet published (coverage {summary['coverage']:.2f})")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--aggnode", default=ROOT / "bin/aggnode", type=pathlib.Path)
+    aggnode = parser.parse_args().aggnode.resolve()
+    started = time.monotonic()
+    install = run(aggnode, "prover", "install", "--json", stdout=subprocess.PIPE)
+    python = json.loads(install.stdout)["python"]
+    with tempfile.TemporaryDirectory(prefix="aggnode-interop-") as tmp:
+        work = pathlib.Path(tmp)
+        outside_proof(aggnode, python, work)
+        backends(aggnode, python, work)
+        devnet(aggnode, python, work)
+    print(f"{passed} passed, 0 failed")
+    print(f"interop took {time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
