@@ -246,7 +246,7 @@ func (a *Aggregator) stop() {
 		a.published(p)
 	}
 	for _, p := range a.outbox.empty() {
-		a.close(p.job, JobCancelled)
+		a.published(publication{parcel: p, outcome: JobCancelled})
 	}
 }
 
@@ -313,6 +313,7 @@ func (a *Aggregator) view(slot wire.Slot) view {
 			v.lastAdded = before.LastAdded
 		}
 	}
+	a.cost.seed(a.capabilities().HelloProve)
 	v.cost = a.cost.predict(p.Votes, 0)
 	v.leastCost = a.cost.predict(a.cfg.MinInputs, 0)
 	return v
@@ -326,14 +327,15 @@ func (a *Aggregator) openSession(slot wire.Slot) {
 	}
 	a.cost.decay()
 	a.bars.prune(slot)
-	a.metrics.leafScale.Set(a.cost.leaf)
+	a.metrics.fixedScale.Set(a.cost.fixed)
+	a.metrics.rawScale.Set(a.cost.raw)
 	a.metrics.childScale.Set(a.cost.child)
 }
 
 // closeSession writes the slot line and judges the session.
 func (a *Aggregator) closeSession() {
 	s := a.session
-	inFlight := a.running != nil && a.running.session == s
+	inFlight := a.running != nil && a.running.session == s && a.running.slot() == s.slot
 	votes, _ := a.pool.Progress(s.slot)
 	// A session that was held all along made no decision; what it had is told by its votes.
 	if s.isHeld && s.reason == SessionUnknown && votes.Votes >= a.cfg.MinInputs {

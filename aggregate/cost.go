@@ -6,7 +6,8 @@ import "time"
 // quiet cores: 2 raw 0.57 s, 64 raw 1.43 s, one child 1.66 s, two 2.93 s. A straight line through 2 and 64 raw
 // over-estimates the flat stretch up to 32 by a third, on the safe side.
 const (
-	helloRaw  = 2     // raw signatures of the hello job
+	helloRaw  = 2 // raw signatures of the hello job
+	fixedPart = 1 - helloRaw*rawPart
 	rawPart   = 0.024 // of the hello job, for each raw signature
 	childPart = 2.3   // of the hello job, for each child: 1.1 to 1.5 s
 	// unmeasuredHello stands for a backend that measured nothing at hello: one inside this process, which checks
@@ -15,28 +16,33 @@ const (
 )
 
 const (
-	// costWeight is how far one observation moves the model. Half: two slots of load are believed, one outlier is not.
-	// A guess, not measured.
+	// costWeight is how far one observation moves the prediction of the job that it is of. Half: two slots of load are
+	// believed, one outlier is not. A guess, not measured.
 	costWeight = 0.5
-	// costDecay is the part of the way back to the hello figures that the model goes in a slot without news
+	// costDecay is the part of the way back to the hello figures that the model goes in each slot
 	// (ARCHITECTURE.md section 3.5 point 3).
 	costDecay = 0.1
-	// costScaleMax bounds the factor over the hello figures. Ten times the work under a load average of 10 was six
-	// (lean-pq 0.7.0, 2 cores); what is slower than that is stuck.
+	// rawDoubt is how much less the per raw seed is trusted than the fixed one (a ratio of variances). The fixed part is
+	// measured at hello on this machine with this prover; the shape comes from another one. A guess: four times as far off.
+	rawDoubt = 16
+	// boundFactor limits what a killed job teaches: at most that its prediction was half of the truth. How long a wedged
+	// prover was left alone says nothing about the work.
+	boundFactor = 2
+	// costScaleMax and costScaleMin bound the factors over the hello figures. Under a load average of 10 the same work
+	// took up to six times as long (lean-pq 0.7.0, 2 cores); what is slower than 16 times is stuck.
 	costScaleMax = 16
 	costScaleMin = 1.0 / 64
 )
 
-// costModel predicts the wall time of a job: fixed + per raw + per child, scaled by what was observed. Leaf jobs and
-// children have a scale each, because recursion loads the machine differently. Owned by the aggregator's loop; a copy is
-// a consistent value.
+// costModel predicts the wall time of a job as fixed + per raw + per child, each the seed from hello times a factor
+// that is learnt from what jobs took. Owned by the aggregator's loop; a copy is a consistent value.
 type costModel struct {
-	hello       time.Duration // of the loaded prover
-	isSeeded    bool          // hello was measured
-	leaf, child float64       // observed over seed; 1 = as at hello
+	hello             time.Duration // of the loaded prover
+	fixed, raw, child float64       // observed over seed; 1 = as at hello
+	hasLearnt         bool          // anything was observed
 }
 
-func newCostModel() costModel { return costModel{hello: unmeasuredHello, leaf: 1, child: 1} }
+func newCostModel() costModel { return costModel{hello: unmeasuredHello, fixed: 1, raw: 1, child: 1} }
 
 // seed takes the figure of a prover that was just loaded, zero from one that did not measure. What was learnt before is
 // kept, in seconds: a prover that was killed for being slow must not make the model forget that it was.
@@ -47,26 +53,27 @@ func (m *costModel) seed(hello time.Duration) {
 	if hello == m.hello {
 		return
 	}
-	ratio := 1.0
-	if m.isSeeded {
-		ratio = float64(m.hello) / float64(hello)
+	if m.hasLearnt {
+		ratio := float64(m.hello) / float64(hello)
+		m.set(m.fixed*ratio, m.raw*ratio, m.child*ratio)
 	}
-	m.leaf, m.child = clampScale(m.leaf*ratio), clampScale(m.child*ratio)
-	m.hello, m.isSeeded = hello, true
+	m.hello = hello
 }
 
-func (m *costModel) leafSeed(raw int) float64 {
-	return float64(m.hello) * (1 + rawPart*float64(raw-helloRaw))
+func (m *costModel) set(fixed, raw, child float64) {
+	bound := func(s float64) float64 { return min(max(s, costScaleMin), costScaleMax) }
+	m.fixed, m.raw, m.child = bound(fixed), bound(raw), bound(child)
 }
 
-func (m *costModel) childSeed(children int) float64 {
-	return float64(m.hello) * childPart * float64(children)
+// parts are the seed times of the three parts of a job, in units of the hello job.
+func parts(raw, children int) (fixed, raws, kids float64) {
+	return fixedPart, rawPart * float64(raw), childPart * float64(children)
 }
 
 // predict returns the expected wall time of a job, at least 1 ms.
 func (m *costModel) predict(raw, children int) time.Duration {
-	d := m.leaf*m.leafSeed(raw) + m.child*m.childSeed(children)
-	return max(time.Duration(d), time.Millisecond)
+	f, r, c := parts(raw, children)
+	return max(time.Duration(float64(m.hello)*(m.fixed*f+m.raw*r+m.child*c)), time.Millisecond)
 }
 
 // rawWithin returns the largest number of raw signatures, at most most, that a job with that many children is predicted
@@ -84,28 +91,32 @@ func (m *costModel) rawWithin(d time.Duration, children, most int) int {
 	return lo
 }
 
-// observe learns from a job. isBound says that the job was killed: it would have taken at least that long, which moves
-// the model up but never down.
+// observe learns from a job. isBound says that the job was killed, which moves the model up but never down.
+//
+// A leaf job corrects fixed and per raw, each by its share in the job and by how little it is trusted (one step of a
+// filter with constant, independent variances): jobs of different sizes tell the two apart. A job with children corrects per child alone, because recursion loads the machine in another
+// way and says nothing about leaf jobs.
 func (m *costModel) observe(raw, children int, wall time.Duration, isBound bool) {
-	if wall <= 0 || isBound && wall <= m.predict(raw, children) {
+	predicted := m.predict(raw, children)
+	if isBound {
+		wall = min(wall, boundFactor*predicted)
+	}
+	if wall <= 0 || isBound && wall <= predicted {
 		return
 	}
-	if children == 0 {
-		m.leaf = learn(m.leaf, float64(wall)/m.leafSeed(raw))
+	m.hasLearnt = true
+	f, r, c := parts(raw, children)
+	miss := costWeight * float64(wall-predicted) / float64(m.hello)
+	if children > 0 {
+		m.set(m.fixed, m.raw, m.child+miss/c)
 		return
 	}
-	rest := float64(wall) - m.leaf*m.leafSeed(raw)
-	m.child = learn(m.child, rest/m.childSeed(children))
+	norm := f*f + rawDoubt*r*r
+	m.set(m.fixed+miss*f/norm, m.raw+miss*rawDoubt*r/norm, m.child)
 }
-
-func learn(scale, observed float64) float64 {
-	return clampScale(scale + costWeight*(observed-scale))
-}
-
-func clampScale(s float64) float64 { return min(max(s, costScaleMin), costScaleMax) }
 
 // decay goes back towards the hello figures; called once a slot.
 func (m *costModel) decay() {
-	m.leaf += costDecay * (1 - m.leaf)
-	m.child += costDecay * (1 - m.child)
+	to := func(s float64) float64 { return s + costDecay*(1-s) }
+	m.set(to(m.fixed), to(m.raw), to(m.child))
 }

@@ -47,7 +47,6 @@ func (c *testClock) IntervalStart(s wire.Slot, i wire.Interval) time.Time {
 	return c.SlotStart(s).Add(time.Duration(i) * c.slot / wire.IntervalsPerSlot)
 }
 
-
 func testRegistry(t testing.TB, n int) *pubkeycache.Registry {
 	t.Helper()
 	validators := make([]wire.Validator, n)
@@ -149,6 +148,7 @@ type fakeProver struct {
 	busy             time.Duration
 	violations       []string
 	released         chan struct{}
+	onCall           func(prover.Job) // may be nil
 }
 
 func newFakeProver() *fakeProver {
@@ -220,6 +220,9 @@ func (f *fakeProver) Prove(ctx context.Context, j prover.Job) (prover.Result, er
 	f.mu.Lock()
 	f.calls = append(f.calls, j)
 	f.checkLocked(j)
+	if f.onCall != nil {
+		f.onCall(j)
+	}
 	what := proves
 	if len(f.next) > 0 {
 		what, f.next = f.next[0], f.next[1:]
@@ -309,6 +312,7 @@ type fakeNetwork struct {
 	sent      []*wire.SignedAggregate
 	sentAt    []time.Time
 	checks    int
+	onSent    func(*wire.SignedAggregate) // may be nil
 }
 
 func (n *fakeNetwork) CheckAggregate(_ context.Context, a *wire.SignedAggregate) wire.Reason {
@@ -348,6 +352,9 @@ func (n *fakeNetwork) PublishAggregate(ctx context.Context, a *wire.SignedAggreg
 	}
 	n.sent = append(n.sent, a)
 	n.sentAt = append(n.sentAt, time.Now())
+	if n.onSent != nil {
+		n.onSent(a)
+	}
 	return n.peers, nil
 }
 
@@ -455,6 +462,10 @@ func newRig(t testing.TB, c rigConfig) *rig {
 	r.cancel = cancel
 	r.done.Go(func() { _ = r.pool.Run(ctx) })
 	r.done.Go(func() { _ = r.agg.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		r.done.Wait()
+	})
 	synctest.Wait()
 	return r
 }
@@ -534,3 +545,5 @@ func (r *rig) value(name string, labels ...string) float64 {
 	require.Failf(r.t, "no such series", "%s %v", name, labels)
 	return 0
 }
+
+func rootOf(d wire.AttestationData) wire.DataRoot { return d.HashTreeRoot() }

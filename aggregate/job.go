@@ -105,11 +105,7 @@ func (a *Aggregator) decide(ctx context.Context) (decision, *Snapshot, bool) {
 	if err != nil {
 		return decision{}, nil, false
 	}
-	caps, ok := a.prover.Capabilities()
-	if !ok { // nothing was ever loaded: enough to say whether there is material
-		caps = prover.Capabilities{MaxChildren: defaultMaxChildren}
-	}
-	a.cost.seed(caps.HelloProve)
+	caps := a.capabilities()
 	now := a.clock.Now()
 	progress, _ := a.pool.Progress(s.slot)
 	in := planInput{
@@ -127,6 +123,14 @@ func (a *Aggregator) decide(ctx context.Context) (decision, *Snapshot, bool) {
 	a.metrics.observePhase(phaseSnapshot, now.Sub(began))
 	a.metrics.observePhase(phasePlan, a.clock.Now().Sub(now))
 	return d, snapshot, true
+}
+
+// capabilities are those of the loaded prover. Before one was loaded they are enough to say whether there is material.
+func (a *Aggregator) capabilities() prover.Capabilities {
+	if caps, ok := a.prover.Capabilities(); ok {
+		return caps
+	}
+	return prover.Capabilities{MaxChildren: defaultMaxChildren}
 }
 
 // unavailable notes that there is work, but no prover, and arranges another look.
@@ -171,7 +175,7 @@ func (a *Aggregator) granted(ctx context.Context, g grant) {
 			return
 		case d.plan == nil:
 			g.release()
-			if d.reason == SessionNoTime {
+			if isLate {
 				a.end(j, JobNoTime)
 			} else {
 				a.end(j, JobSuperseded)
@@ -341,10 +345,10 @@ func (a *Aggregator) finish(j *job) {
 	superseded, over := a.outbox.put(parcel)
 	a.metrics.outbox.Set(float64(a.outbox.len()))
 	for _, q := range superseded {
-		a.close(q.job, JobSuperseded)
+		a.published(publication{parcel: q, outcome: JobSuperseded})
 	}
 	for _, q := range over {
-		a.close(q.job, JobLate)
+		a.published(publication{parcel: q, outcome: JobLate})
 	}
 }
 
@@ -381,6 +385,9 @@ func (a *Aggregator) settle(j *job) {
 	if j.slot() == s.slot {
 		if j.proved {
 			s.proofs++
+		}
+		if j.outcome == JobUnknown {
+			s.outgoing++
 		} else {
 			s.failed = j.outcome
 		}

@@ -75,7 +75,8 @@ type metrics struct {
 	noPeers       prometheus.Counter
 	bySubnet      map[string]prometheus.Counter
 	outbox        prometheus.Gauge
-	leafScale     prometheus.Gauge
+	fixedScale    prometheus.Gauge
+	rawScale      prometheus.Gauge
 	childScale    prometheus.Gauge
 	covered       map[string]prometheus.Gauge
 }
@@ -138,8 +139,9 @@ func newMetrics(reg prometheus.Registerer, subnets []wire.SubnetID) *metrics {
 		publishErrors: r.counter("aggnode_aggregate_publish_errors_total", "Publications that the network layer refused; they are tried again."),
 		noPeers:       r.counter("aggnode_aggregate_published_without_peers_total", "Own aggregates that were published while no peer took the topic."),
 		outbox:        r.gauge("aggnode_outbox_length", "Checked aggregates that wait for publication, of at most 16."),
-		leafScale:     r.gauge("aggnode_cost_leaf_scale", "Observed over measured-at-hello time of leaf jobs, as the planner uses it."),
-		childScale:    r.gauge("aggnode_cost_child_scale", "Observed over measured-at-hello time of a child, as the planner uses it."),
+		fixedScale:    r.gauge("aggnode_cost_fixed_scale", "Observed over measured-at-hello time of the fixed part of a job, as the planner uses it."),
+		rawScale:      r.gauge("aggnode_cost_raw_scale", "The same for each raw signature."),
+		childScale:    r.gauge("aggnode_cost_child_scale", "The same for each child."),
 		skipped:       make(map[string]prometheus.Counter),
 		bySubnet:      make(map[string]prometheus.Counter),
 		covered:       make(map[string]prometheus.Gauge),

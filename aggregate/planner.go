@@ -56,12 +56,12 @@ type planInput struct {
 	slot wire.Slot // of the clock
 	// timely is by when a job of the slot itself should end; the zero time after interval 3.
 	timely time.Time
-	// late is by when any other job should end, so that it is out of the way of the next slot's votes; the zero time
-	// when the prover is kept free for the slot's own.
-	late time.Time
-	// lateOwn is the same for the slot's own groups that can not make timely any more.
+	// lateOwn is by when a job of the slot itself that can not make timely should end, so that it is out of the way of the
+	// next slot's votes.
 	lateOwn time.Time
-	// ownWaits keeps the slot's own groups back until enough votes are in.
+	// late is the same for jobs of older slots; the zero time when the prover is kept free for the slot's own.
+	late time.Time
+	// ownWaits keeps the slot's own groups back until enough votes are in; the reason then says nothing.
 	ownWaits bool
 	limits   limits
 	cost     costModel
@@ -314,17 +314,19 @@ func (c *candidates) fit(in *planInput) *plan {
 	if len(c.plans) == 0 {
 		return nil
 	}
-	deadline, isLate := in.late, true
-	if c.isOwn && !in.timely.IsZero() {
-		if p := c.fitBy(in.timely, false, in); p != nil {
-			return p
+	deadline := in.late
+	if c.isOwn {
+		if !in.timely.IsZero() {
+			if p := c.fitBy(in.timely, false, in); p != nil {
+				return p
+			}
 		}
 		deadline = in.lateOwn
 	}
 	if deadline.IsZero() {
 		return nil
 	}
-	return c.fitBy(deadline, isLate, in)
+	return c.fitBy(deadline, true, in)
 }
 
 // fitBy returns the first plan that is predicted to end by the deadline, or else the largest trimmed leaf job that is.
@@ -367,24 +369,24 @@ func probe(groups []*candidates, in *planInput) *plan {
 }
 
 // smallest returns the predicted time of the cheapest job of the slot, which is what a trimmed leaf job could be brought
-// down to, and the time there is.
+// down to, and the time that there is for it.
 func smallest(groups []*candidates, in *planInput) (need, have time.Duration) {
 	for _, c := range groups {
 		for _, p := range c.plans {
 			if !c.isOwn {
 				continue
 			}
-			cost := p.cost
+			cost, until := p.cost, in.timely
 			if len(p.children) == 0 {
 				cost = in.cost.predict(min(len(p.raw), max(in.limits.minInputs, 1)), 0)
 			}
+			if p.gain > 0 {
+				until = in.lateOwn
+			}
 			if need == 0 || cost < need {
-				need = cost
+				need, have = cost, max(until.Sub(in.now), 0)
 			}
 		}
-	}
-	for _, t := range []time.Time{in.timely, in.lateOwn} {
-		have = max(have, t.Sub(in.now))
 	}
 	return need, have
 }

@@ -75,22 +75,26 @@ func (a *Aggregator) publish(ctx context.Context, p *parcel) []publication {
 	return ended
 }
 
-// published closes the job of a parcel.
+// published closes the job of a parcel, however that ended.
 func (a *Aggregator) published(p publication) {
 	j := p.parcel.job
 	a.metrics.outbox.Set(float64(a.outbox.len()))
-	if p.outcome == JobPublished {
-		a.metrics.published(j, p, a.cfg.Committees, a.clock.SlotStart(j.slot()))
-		if s := j.session; j.slot() == s.slot {
-			if s.published++; s.published == 1 {
-				s.publishedAt = p.at
-			}
-			if j.plan.width >= s.width {
-				s.width, s.peers = j.plan.width, p.peers
-			}
-		}
-	} else {
+	s := j.session
+	isOwn := j.slot() == s.slot
+	if isOwn {
+		s.outgoing--
+	}
+	switch {
+	case p.outcome != JobPublished:
 		j.err = p.err
+		if isOwn {
+			s.failed = p.outcome
+		}
+	default:
+		a.metrics.published(j, p, a.cfg.Committees, a.clock.SlotStart(j.slot()))
+		if isOwn {
+			s.publish(j.plan.width, p.peers, p.at)
+		}
 	}
 	a.close(j, p.outcome)
 }

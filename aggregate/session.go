@@ -22,12 +22,14 @@ type session struct {
 	isNoTime    bool          // a decision ended for want of time
 	jobs        int           // jobs over the slot's material that were started
 	proofs      int           // of them passed the self-check
-	failed      JobOutcome    // of the last one that did not
+	outgoing    int           // of those wait for the network
+	failed      JobOutcome    // of the last one that was not published
 
-	width       int       // participants of the widest aggregate published
-	publishedAt time.Time // of the first
+	published   int       // aggregates
+	firstAt     time.Time // when the first was published
+	width       int       // participants of the widest
+	publishedAt time.Time // of the widest
 	peers       int       // of the widest
-	published   int
 
 	before *job // a job of an earlier slot that ended in this session, the last one
 }
@@ -38,13 +40,23 @@ func (s *session) note(d *decision) (lacksTime bool) {
 	if d.plan != nil {
 		return false
 	}
-	if d.reason == SessionNoTime && s.reason == SessionNoTime {
-		return false // the first figures are the ones that say what was missing
+	if d.reason == SessionNoTime && (s.reason == SessionNoTime || s.reason == SessionProverUnavailable) {
+		return false // the first figures, or the first cause, are the ones that say what was missing
 	}
 	s.reason, s.need, s.have = d.reason, d.need, d.have
 	lacksTime = d.reason == SessionNoTime && !s.isNoTime
 	s.isNoTime = s.isNoTime || lacksTime
 	return lacksTime
+}
+
+// publish notes that an aggregate of the slot went out.
+func (s *session) publish(width, peers int, at time.Time) {
+	if s.published++; s.published == 1 {
+		s.firstAt = at
+	}
+	if width > s.width {
+		s.width, s.peers, s.publishedAt = width, peers, at
+	}
 }
 
 // verdict is the one reason of the slot. inFlight says that a job of the session has not ended.
@@ -54,7 +66,7 @@ func (s *session) verdict(inFlight bool) SessionReason {
 		return SessionProved
 	case s.reason == SessionNotAggregator:
 		return SessionNotAggregator
-	case inFlight || s.proofs > 0:
+	case inFlight || s.outgoing > 0:
 		return SessionStillProving
 	case s.failed != JobUnknown:
 		return SessionFailed
@@ -93,8 +105,9 @@ func (s *session) line(r SessionReason, votes Progress) []slog.Attr {
 	if s.published > 0 {
 		attrs = append(attrs,
 			slog.Int("proved", s.width),
-			slog.Int("aggregates", s.published),
 			slog.Int64("published_ms", s.publishedAt.Sub(s.watch.times.start).Milliseconds()),
+			slog.Int("aggregates", s.published),
+			slog.Int64("first_ms", s.firstAt.Sub(s.watch.times.start).Milliseconds()),
 			slog.Int("peers", s.peers))
 	} else {
 		attrs = append(attrs, slog.Int("proved", 0), slog.String("reason", s.explain(r)))
@@ -129,6 +142,6 @@ func (t *times) input(now time.Time, in *planInput) {
 	case now.Before(t.votes):
 		in.late = t.votes.Add(-finishTime)
 	case !now.Before(t.pause):
-		in.late = in.lateOwn
+		in.late = t.end.Add(-finishTime) // the end of slot+1 of the votes before
 	}
 }

@@ -19,8 +19,9 @@ type Clock struct {
 	slot     time.Duration
 	interval time.Duration
 	now      func() time.Time
-	base     time.Time // wall and monotonic reading when the clock was made; zero when now is injected
-	lastSlot wire.Slot // last slot whose start is a time.Time; later ones start at that time too
+	base     time.Time        // wall and monotonic reading when the clock was made; zero when now is injected
+	wall     func() time.Time // the host's clock; nil when now is injected
+	lastSlot wire.Slot        // last slot whose start is a time.Time; later ones start at that time too
 }
 
 // NewClock returns the clock of a network. slotDuration is a positive multiple
@@ -40,7 +41,7 @@ func NewClock(genesis time.Time, slotDuration time.Duration, now func() time.Tim
 	}
 	if now == nil {
 		c.base = time.Now()
-		c.now = c.monotonic
+		c.now, c.wall = c.monotonic, time.Now
 	}
 
 	return c
@@ -126,6 +127,16 @@ func (c *Clock) Ticks(ctx context.Context, f func(wire.Slot, wire.Interval)) {
 		f(split(next))
 		next++
 	}
+}
+
+// hostStep is how far the host's clock is ahead of this one: what it was set
+// forward since this one was made. It is 0 for an injected clock.
+func (c *Clock) hostStep() time.Duration {
+	if c.wall == nil {
+		return 0
+	}
+
+	return c.wall().Round(0).Sub(c.Now().Round(0))
 }
 
 // intervals returns the number of whole intervals from genesis to t, 0 before

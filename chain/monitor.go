@@ -96,16 +96,6 @@ func (m *Monitor) observe(slot wire.Slot, interval wire.Interval) {
 	}
 }
 
-// hostStep is how far the host's clock is ahead of this one: what it was set
-// forward since this one was made. It is 0 for an injected clock.
-func (c *Clock) hostStep() time.Duration {
-	if c.base.IsZero() {
-		return 0
-	}
-
-	return time.Now().Round(0).Sub(c.Now().Round(0))
-}
-
 // limiter lets one event pass per duration.
 type limiter struct {
 	every time.Duration

@@ -63,15 +63,25 @@ func parkedReason(i byte) wire.Reason {
 func TestLongChainIsCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.OnImport = nil })
-	parent := w.genesis
-	roots := []wire.Root{w.genesis}
 	const last = chainWindow + 2*cutStep
-	for slot := wire.Slot(1); slot <= last; slot++ {
-		if slot%3 == 0 {
-			w.insert(slot, parent, 2, wire.ReasonNone) // a side block
+	insert := func(slot wire.Slot, parent wire.Root, number uint64) wire.Root {
+		b := &wire.SignedBlock{Block: wire.Block{Slot: slot, ProposerIndex: wire.ValidatorIndex(slot % 4), ParentRoot: parent}}
+		root := fakeRoot(number) // the tree takes the caller's word; hashing would be most of this test
+		if r := w.tree.InsertBlock(b, root, nil); r != wire.ReasonNone {
+			t.Fatalf("slot %d: %s", slot, r)
 		}
-		parent = w.insert(slot, parent, 1, wire.ReasonNone)
-		roots = append(roots, parent)
+
+		return root
+	}
+	roots := make([]wire.Root, 1, last+1)
+	roots[0] = w.genesis
+	for slot := wire.Slot(1); slot <= last; slot++ {
+		w.time.slot(slot)
+		parent := roots[slot-1]
+		if slot%3 == 0 {
+			insert(slot, parent, uint64(2*slot)) // a side block
+		}
+		roots = append(roots, insert(slot, parent, uint64(2*slot+1)))
 	}
 	require.LessOrEqual(t, len(w.tree.blocks), chainWindow+cutStep+branchWindow+pruneStep)
 	head := w.tree.Head()

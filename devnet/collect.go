@@ -11,24 +11,22 @@ import (
 	"time"
 )
 
-// record is one aggregate as /aggnode/v1/aggregates lists it. Times are milliseconds from the start of its slot.
+// record is one aggregate as /aggnode/v1/aggregates lists it. Times are milliseconds.
 type record struct {
-	ID           uint64   `json:"id"`
-	Slot         uint64   `json:"slot"`
-	Source       string   `json:"source"`
-	DataRoot     string   `json:"data_root"` // 0x and hex
-	Participants []int    `json:"participants"`
-	PublicKeys   []string `json:"public_keys"` // 0x and hex, ascending; with ?public_keys=1
-	VerifiedMS   float64  `json:"verified_ms"`
-	CheckMS      float64  `json:"check_ms"`
-	PublishedMS  float64  `json:"published_ms"`
+	Seq      uint64  `json:"seq"`
+	Slot     uint64  `json:"slot"`
+	DataRoot string  `json:"data_root"`
+	Source   string  `json:"source"` // own or gossip
+	Indices  []int   `json:"indices"`
+	AtMS     float64 `json:"at_ms"`    // from the start of the slot to publication or verdict
+	CheckMS  float64 `json:"check_ms"` // from arrival to verdict
 }
 
 // client reads one node's API.
 type client struct {
-	http          *http.Client
-	api, metrics  string // base URLs
-	lastAggregate uint64 // highest id seen
+	http         *http.Client
+	api, metrics string // base URLs
+	next         uint64 // number of the next aggregate to ask for
 }
 
 func newClient(p ports) *client {
@@ -53,24 +51,34 @@ func (c *client) get(ctx context.Context, url string) (*http.Response, error) {
 
 // aggregates returns what came since the last call.
 func (c *client) aggregates(ctx context.Context) ([]record, error) {
-	resp, err := c.get(ctx, c.api+"/aggnode/v1/aggregates?public_keys=1&after="+strconv.FormatUint(c.lastAggregate, 10))
-	if err != nil {
-		return nil, err
+	var all []record
+	for {
+		resp, err := c.get(ctx, fmt.Sprintf("%s/aggnode/v1/aggregates?since=%d", c.api, c.next))
+		if err != nil {
+			return all, err
+		}
+		var body struct {
+			Next       uint64   `json:"next"`
+			Lost       uint64   `json:"lost"`
+			More       bool     `json:"more"`
+			Aggregates []record `json:"aggregates"`
+		}
+		err = json.NewDecoder(resp.Body).Decode(&body)
+		_ = resp.Body.Close()
+		switch {
+		case resp.StatusCode != http.StatusOK:
+			return all, fmt.Errorf("ask for aggregates: %s", resp.Status)
+		case err != nil:
+			return all, fmt.Errorf("read aggregates: %w", err)
+		case body.Lost > 0:
+			return all, fmt.Errorf("%d aggregates were lost between two questions", body.Lost)
+		}
+		c.next = body.Next
+		all = append(all, body.Aggregates...)
+		if !body.More {
+			return all, nil
+		}
 	}
-	defer func() { _ = resp.Body.Close() }()
-	var body struct {
-		Aggregates []record `json:"aggregates"`
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask for aggregates: %s", resp.Status)
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&body); err != nil {
-		return nil, fmt.Errorf("read aggregates: %w", err)
-	}
-	for _, r := range body.Aggregates {
-		c.lastAggregate = max(c.lastAggregate, r.ID)
-	}
-	return body.Aggregates, nil
 }
 
 // ready asks /readyz.

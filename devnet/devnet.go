@@ -44,7 +44,7 @@ func Run(ctx context.Context, cfg Config) (*Summary, error) {
 	}
 	r.tally = newTally(r.load.validators, r.load.slotDuration, cfg.Slots)
 	if cfg.SaveProofs != "" {
-		if r.saver, err = newSaver(cfg.SaveProofs); err != nil {
+		if r.saver, err = newSaver(cfg.SaveProofs, cfg.Scheme); err != nil {
 			return nil, err
 		}
 	}

@@ -49,12 +49,12 @@ func (t *tally) observe(r record) {
 	st := t.slot(r.Slot)
 	st.aggregates++
 	st.checkMS = append(st.checkMS, r.CheckMS)
-	for _, v := range r.Participants {
+	for _, v := range r.Indices {
 		if v < 0 || v >= t.validators {
 			continue
 		}
-		if at := st.coveredAt[v]; at == 0 || r.VerifiedMS < at {
-			st.coveredAt[v] = r.VerifiedMS
+		if at := st.coveredAt[v]; at == 0 || r.AtMS < at {
+			st.coveredAt[v] = r.AtMS
 		}
 	}
 	if t.measured(r.Slot) {
@@ -69,10 +69,10 @@ func (t *tally) publish(r record) {
 		return
 	}
 	st := t.slot(r.Slot)
-	st.publishedMS = append(st.publishedMS, r.PublishedMS)
+	st.publishedMS = append(st.publishedMS, r.AtMS)
 	if t.measured(r.Slot) {
 		t.published++
-		t.publishMS = append(t.publishMS, r.PublishedMS)
+		t.publishMS = append(t.publishMS, r.AtMS)
 	}
 }
 

@@ -209,6 +209,21 @@ func TestNodesMayBeRecordsOrAddresses(t *testing.T) {
 	require.Equal(t, "/ip6/::1/udp/9002/quic-v1/p2p/QmVMT29id3TUASyfZZ6k9hmNyc2nYabCo4uMSpDw4zrgDk", n.Bootnodes[2].Multiaddr())
 }
 
+func TestLoadNodes(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"good": "- " + exampleENR + "\n", "bad": "- enr:x\n", "none": "[]\n"})
+	nodes, err := LoadNodes(filepath.Join(dir, "good"))
+	require.NoError(t, err)
+	require.Len(t, nodes, 1)
+	nodes, err = LoadNodes(filepath.Join(dir, "none"))
+	require.NoError(t, err)
+	require.Empty(t, nodes)
+	_, err = LoadNodes(filepath.Join(dir, "bad"))
+	require.ErrorContains(t, err, "entry 0")
+	_, err = LoadNodes(filepath.Join(dir, "missing"))
+	require.ErrorContains(t, err, "missing: no such file")
+}
+
 func TestParseNodeRefuses(t *testing.T) {
 	t.Parallel()
 	const id = "16Uiu2HAmSH2XVgZqYHWucap5kuPzLnt2TsNQkoppVxB5eJGvaXwm"

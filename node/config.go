@@ -13,6 +13,7 @@ import (
 
 	"aggnode/netconfig"
 	"aggnode/signer"
+	"aggnode/telemetry"
 	"aggnode/wire"
 )
 
@@ -56,6 +57,7 @@ type Config struct {
 	Workers       int   // verification workers; 0: GOMAXPROCS
 
 	Logger   *slog.Logger         // required
+	Levels   *telemetry.Levels    // switches log levels at run time; may be nil
 	Registry *prometheus.Registry // required
 	Tracer   trace.TracerProvider // required
 }
@@ -156,3 +158,6 @@ func (c *Config) aggregated(all []wire.SubnetID) []wire.SubnetID {
 	}
 	return all
 }
+
+// Check reports what New would refuse, without opening anything.
+func (c *Config) Check() error { return c.validateBackend() }

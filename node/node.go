@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 	"time"
 
 	"aggnode/aggregate"
+	"aggnode/api"
 	"aggnode/chain"
 	"aggnode/chain/proposer"
 	"aggnode/netconfig"
@@ -40,8 +43,10 @@ type Node struct {
 	store      *store.Store // nil without validator keys
 	signer     *signer.Signer
 	proposer   *proposer.Proposer // nil where the envelope needs a prover for blocks
-	records    *records
+	aggregates *api.AggregateLog
+	servers    *api.Server
 	subnets    []wire.SubnetID
+	started    time.Time
 }
 
 // New assembles a node. It opens the data directory and starts nothing else; Close gives it back.
@@ -49,8 +54,8 @@ func New(cfg Config) (*Node, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, log: cfg.Logger.With("component", "node"), records: &records{}, subnets: cfg.subnets()}
-	for _, step := range []func() error{n.makeChain, n.makeChecks, n.makeAggregation, n.makeDuties, n.makeHost} {
+	n := &Node{cfg: cfg, log: cfg.Logger.With("component", "node"), aggregates: api.NewAggregateLog(), subnets: cfg.subnets(), started: time.Now()}
+	for _, step := range []func() error{n.makeChain, n.makeChecks, n.makeAggregation, n.makeDuties, n.makeHost, n.makeServers} {
 		if err := step(); err != nil {
 			n.Close()
 			return nil, err
@@ -59,8 +64,11 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Close gives back the data directory. Call it after Run, or instead of it.
+// Close gives back the data directory and, after a New without Run, the ports. Call it after Run, or instead of it.
 func (n *Node) Close() {
+	if n.servers != nil {
+		_ = n.servers.Close() // after Run they are closed already
+	}
 	if n.store == nil {
 		return
 	}
@@ -73,13 +81,13 @@ func (n *Node) component(name string) *slog.Logger { return n.cfg.Logger.With("c
 
 // makeChain makes the clock and the block tree.
 func (n *Node) makeChain() error {
-	net := n.cfg.Network
-	n.clock = chain.NewClock(time.Unix(int64(net.GenesisTime), 0), net.SlotDuration, nil)
+	network := n.cfg.Network
+	n.clock = chain.NewClock(time.Unix(int64(network.GenesisTime), 0), network.SlotDuration, nil)
 	var err error
 	if n.monitor, err = chain.NewMonitor(chain.MonitorConfig{Logger: n.component("chain"), Registerer: n.cfg.Registry}, n.clock); err != nil {
 		return err
 	}
-	_, genesisRoot, err := wire.GenesisBlock(net.GenesisTime, net.Validators)
+	_, genesisRoot, err := wire.GenesisBlock(network.GenesisTime, network.Validators)
 	if err != nil {
 		return fmt.Errorf("compute the genesis block: %w", err)
 	}
@@ -88,7 +96,7 @@ func (n *Node) makeChain() error {
 		local = append(local, k.Index)
 	}
 	n.tree, err = chain.NewTree(chain.Config{
-		Profile: net.Profile, Validators: len(net.Validators), GenesisRoot: genesisRoot, Local: local,
+		Profile: network.Profile, Validators: len(network.Validators), GenesisRoot: genesisRoot, Local: local,
 		OnImport: func(root wire.Root, _ wire.Slot) { n.pipe.HeadImported(root) },
 		Logger:   n.component("chain"), Registerer: n.cfg.Registry,
 	}, n.clock)
@@ -97,12 +105,12 @@ func (n *Node) makeChain() error {
 
 // makeChecks makes everything from the backend to the pipeline.
 func (n *Node) makeChecks() error {
-	cfg, net := &n.cfg, n.cfg.Network
-	scheme, err := xmss.SchemeByName(net.Profile.Scheme)
+	cfg, network := &n.cfg, n.cfg.Network
+	scheme, err := xmss.SchemeByName(network.Profile.Scheme)
 	if err != nil {
-		return fmt.Errorf("profile %s: %w", net.Profile.Name, err)
+		return fmt.Errorf("profile %s: %w", network.Profile.Name, err)
 	}
-	if n.registry, err = pubkeycache.NewRegistry(scheme, net.Validators); err != nil {
+	if n.registry, err = pubkeycache.NewRegistry(scheme, network.Validators); err != nil {
 		return err
 	}
 	if n.cache, err = pubkeycache.New(pubkeycache.Config{}, n.registry, cfg.Registry); err != nil {
@@ -115,7 +123,7 @@ func (n *Node) makeChecks() error {
 		return err
 	}
 	verifier, err := verify.New(verify.Config{
-		Profile: net.Profile, NoProofs: cfg.NoProofs,
+		Profile: network.Profile, NoProofs: cfg.NoProofs,
 		ProverBusy: func() bool { return n.aggregator.Busy() },
 		Logger:     n.component("verify"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/verify"),
 	}, n.registry, n.cache, n.backend.checker)
@@ -123,14 +131,14 @@ func (n *Node) makeChecks() error {
 		return err
 	}
 	if n.pool, err = aggregate.NewPool(aggregate.PoolConfig{
-		Committees: net.Committees, Subnets: cfg.aggregated(n.subnets),
+		Committees: network.Committees, Subnets: cfg.aggregated(n.subnets),
 		Logger: n.component("aggregate"), Registerer: cfg.Registry,
 	}, n.registry, n.clock); err != nil {
 		return err
 	}
 	n.pipe, err = pipeline.New(pipeline.Config{
-		Profile: net.Profile, Validators: len(net.Validators), Committees: net.Committees, Subnets: n.subnets,
-		Workers: cfg.Workers, SlotDuration: net.SlotDuration,
+		Profile: network.Profile, Validators: len(network.Validators), Committees: network.Committees, Subnets: n.subnets,
+		Workers: cfg.Workers, SlotDuration: network.SlotDuration,
 		Republish: func(it *pipeline.Item) { n.host.Republish(it) },
 		Logger:    n.component("pipeline"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/pipeline"),
 	}, n.clock, verifier, n.tree, n.pool)
@@ -139,20 +147,20 @@ func (n *Node) makeChecks() error {
 
 // makeAggregation makes the aggregator. Nodes without the role have one too: it says so, once a slot and in its metrics.
 func (n *Node) makeAggregation() error {
-	cfg, net := &n.cfg, n.cfg.Network
+	cfg, network := &n.cfg, n.cfg.Network
 	var err error
 	n.aggregator, err = aggregate.NewAggregator(aggregate.Config{
-		Enabled: cfg.IsAggregator, Profile: net.Profile, Network: cfg.TopicNetwork,
-		Subnets: cfg.aggregated(n.subnets), Committees: net.Committees,
+		Enabled: cfg.IsAggregator, Profile: network.Profile, Network: cfg.TopicNetwork,
+		Subnets: cfg.aggregated(n.subnets), Committees: network.Committees,
 		WhyUnavailable: n.backend.whyNoProver,
 		Logger:         n.component("aggregate"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/aggregate"),
-	}, n.pool, n.clock, n.backend.maker, n.sched, n.pipe, recordedPublisher{lateHost{n}, n.records, n.clock})
+	}, n.pool, n.clock, n.backend.maker, n.sched, n.pipe, recordedPublisher{lateHost{n}, n.aggregates, n.clock})
 	return err
 }
 
 // makeDuties makes signer and proposer of our validators.
 func (n *Node) makeDuties() error {
-	cfg, net := &n.cfg, n.cfg.Network
+	cfg, network := &n.cfg, n.cfg.Network
 	if len(cfg.Keys) == 0 {
 		return nil
 	}
@@ -161,26 +169,26 @@ func (n *Node) makeDuties() error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	n.signer, err = signer.New(signer.Config{
-		Validators: len(net.Validators), Logger: n.component("signer"), Registerer: cfg.Registry,
+		Validators: len(network.Validators), Logger: n.component("signer"), Registerer: cfg.Registry,
 	}, cfg.Keys, n.store.Marks(), n.clock, n.tree, lateHost{n}, ownProducts{n.pipe})
 	if err != nil {
 		return err
 	}
-	if net.Profile.Envelope != wire.EnvelopePair {
-		n.log.Info("no block duties: this profile's blocks need a merged proof", "profile", net.Profile.Name)
+	if network.Profile.Envelope != wire.EnvelopePair {
+		n.log.Info("no block duties: this profile's blocks need a merged proof", "profile", network.Profile.Name)
 		return nil
 	}
 	n.proposer, err = proposer.New(proposer.Config{
-		Profile: net.Profile, Validators: len(net.Validators), Logger: n.component("proposer"), Registerer: cfg.Registry,
+		Profile: network.Profile, Validators: len(network.Validators), Logger: n.component("proposer"), Registerer: cfg.Registry,
 	}, n.clock, n.tree, n.pool, n.signer, ownProducts{n.pipe}, lateHost{n})
 	return err
 }
 
 // makeHost makes the network side.
 func (n *Node) makeHost() error {
-	cfg, net := &n.cfg, n.cfg.Network
+	cfg, network := &n.cfg, n.cfg.Network
 	var boot []p2p.Bootnode
-	for _, list := range [][]netconfig.Node{net.Bootnodes, cfg.Bootnodes} {
+	for _, list := range [][]netconfig.Node{network.Bootnodes, cfg.Bootnodes} {
 		for _, b := range list {
 			boot = append(boot, p2p.Bootnode{Name: b.Name, PeerID: b.PeerID, IP: b.QUIC.Addr(), Port: b.QUIC.Port()})
 		}
@@ -188,10 +196,26 @@ func (n *Node) makeHost() error {
 	var err error
 	n.host, err = p2p.New(p2p.Config{
 		PrivateKey: cfg.NodeKey, ListenIP: cfg.ListenIP, Port: cfg.GossipPort, Bootnodes: boot,
-		Network: cfg.TopicNetwork, Profile: net.Profile, Committees: net.Committees, Subnets: n.subnets,
-		SlotDuration: net.SlotDuration, Names: net.NodeNames, UserAgent: "aggnode/" + cfg.Version,
+		Network: cfg.TopicNetwork, Profile: network.Profile, Committees: network.Committees, Subnets: n.subnets,
+		SlotDuration: network.SlotDuration, Names: network.NodeNames, UserAgent: "aggnode/" + cfg.Version,
 		Logger: n.component("p2p"), Registerer: cfg.Registry,
-	}, intake{n.pipe, n.records, n.clock}, n.tree)
+	}, intake{n.pipe, n.aggregates, n.clock}, n.tree)
+	return err
+}
+
+// makeServers binds the HTTP ports.
+func (n *Node) makeServers() error {
+	cfg := &n.cfg
+	sources := api.Sources{Metrics: cfg.Registry, Health: n, Status: n, Aggregates: n.aggregates, Role: aggregatorRole{n}}
+	if cfg.Levels != nil {
+		sources.LogLevels = cfg.Levels
+	}
+	var err error
+	n.servers, err = api.New(api.Config{
+		MetricsAddr: net.JoinHostPort(cfg.HTTPAddress, strconv.Itoa(cfg.MetricsPort)),
+		APIAddr:     net.JoinHostPort(cfg.HTTPAddress, strconv.Itoa(cfg.APIPort)),
+		Logger:      n.component("api"), Registerer: cfg.Registry,
+	}, sources)
 	return err
 }
 

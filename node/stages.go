@@ -44,6 +44,7 @@ func (n *Node) stages() []stage {
 	return append(list,
 		stage{name: "p2p", run: n.host.Run},
 		stage{name: "clock", run: n.monitor.Run},
+		stage{name: "announcer", run: n.announceBackend},
 		stage{name: "api", run: n.servers.Run},
 	)
 }

@@ -134,16 +134,18 @@ func (h *Host) fault(p peer.ID, f fault) {
 	h.metrics.peerFaults.WithLabelValues(f.String()).Inc()
 	h.log.Debug("peer broke a protocol", "peer", p, "fault", f)
 	if h.book.fault(p, time.Now()) {
-		h.dismiss(p, causeFaults)
+		h.dismiss(p, causeFaults, "fault", f)
 	}
 }
 
-// dismiss disconnects a peer and keeps it away for its back-off.
-func (h *Host) dismiss(p peer.ID, c cause) {
+// dismiss disconnects a peer and keeps it away for its back-off. more goes into
+// the log line.
+func (h *Host) dismiss(p peer.ID, c cause, more ...any) {
 	wait := h.book.strike(p, time.Now())
 	h.metrics.peerDisconnects.WithLabelValues(c.String()).Inc()
 	if h.logLimit.allow("dismiss "+c.String(), time.Now(), h.cfg.SlotDuration) {
-		h.log.Warn("peer disconnected by us", "peer", p, "client", h.clientName(p), "cause", c, "backoff", wait)
+		attrs := []any{"peer", p, "client", h.clientName(p), "cause", c, "backoff", wait}
+		h.log.Warn("peer disconnected by us", append(attrs, more...)...)
 	}
 	if s := h.session.Load(); s != nil {
 		_ = s.host.Network().ClosePeer(p) // what it returns is about a connection that is gone

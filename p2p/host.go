@@ -83,20 +83,6 @@ type session struct {
 	pubsub *pubsub.PubSub
 	tracer *tracer
 	topics map[string]*pubsub.Topic
-	// relays leave the meshes, one function a subscribed topic.
-	relays  []pubsub.RelayCancelFunc
-	leave   sync.Once
-	hasLeft atomic.Bool // the meshes are left; publishing goes by fanout
-}
-
-// leaveMeshes leaves every mesh, once.
-func (s *session) leaveMeshes() {
-	s.leave.Do(func() {
-		for _, leave := range s.relays {
-			leave()
-		}
-		s.hasLeft.Store(true)
-	})
 }
 
 // New checks the configuration. It opens no socket and starts no goroutine.
@@ -214,8 +200,8 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The library's goroutines end after our own orders, not with ctx: peers
-	// are told that we leave, and who waits for a verdict gets one.
+	// The library's goroutines end after our own orders, not with ctx: what is
+	// being published goes out, and who waits for a verdict gets one.
 	gossipCtx, stopGossip := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopGossip()
 
@@ -241,7 +227,7 @@ func (h *Host) Run(ctx context.Context) error {
 		loops.Go(func() { h.keepConnected(ctx, s, b) })
 	}
 	h.log.Info("p2p started", "peer_id", h.PeerID(), "listen", strings.Join(h.Addrs(), " "),
-		"topics", len(s.relays), "bootnodes", len(h.bootnodes))
+		"topics", len(s.topics), "bootnodes", len(h.bootnodes))
 	close(h.started)
 
 	<-ctx.Done()
@@ -261,14 +247,11 @@ func (h *Host) Run(ctx context.Context) error {
 }
 
 // StopIntake is the first step of an ordered stop: gossip of peers is ignored
-// from now on and the meshes are left, while publishing still works. Run does it
-// itself when its context ends. It may be called more than once.
-func (h *Host) StopIntake() {
-	h.gate.close()
-	if s := h.session.Load(); s != nil {
-		s.leaveMeshes()
-	}
-}
+// from now on, while publishing still works. Run does it itself when its context
+// ends. It may be called more than once. The meshes are not left: a peer that is
+// told so refuses us for a minute after a quick restart, one that sees the
+// connection close does not.
+func (h *Host) StopIntake() { h.gate.close() }
 
 // newSession starts gossip and joins the topics. runCtx is Run's own, ctx that
 // of the library.
@@ -319,12 +302,7 @@ func (h *Host) join(s *session, e topicEntry, settings gossipSettings) error {
 	s.topics[e.name] = topic
 	// A relay keeps the mesh without a subscription, whose channel of 32 would
 	// have to be read and drops what is not.
-	leave, err := topic.Relay()
-	if err != nil {
-		return err
-	}
-	s.relays = append(s.relays, leave)
+	_, err = topic.Relay()
 
-	return nil
+	return err
 }
-

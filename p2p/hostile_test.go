@@ -15,6 +15,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
@@ -111,7 +112,7 @@ func TestUndecodableMessagesCostNothing(t *testing.T) {
 	t.Parallel()
 	const messages = 2000
 	n := start(t, nil)
-	h, topic := joined(t, n, blockTopic)
+	h, topic := joined(t, n, blockTopic, pubsub.WithFloodPublish(true))
 	claim := []byte{0xff, 0xff, 0xff, 0xff, 0x0f} // 4 GiB
 	for i := range messages {
 		data := binary.LittleEndian.AppendUint64(bytes.Clone(claim), uint64(i))
@@ -152,18 +153,17 @@ func TestFloodIsAccountedFor(t *testing.T) {
 			}
 		}
 	})
-	_, topic := joined(t, n, subnet1)
+	// Flood publishing: the sender needs no mesh of its own yet.
+	_, topic := joined(t, n, subnet1, pubsub.WithFloodPublish(true))
 	for i := range messages {
 		require.NoError(t, topic.Publish(t.Context(), wire.Compress(nil, numbered(i))))
 	}
 	m := n.metrics
-	go func() { time.Sleep(3 * time.Second); fmt.Printf("DBG rec %d full %v dup %d rpcs %d screened %d trimmed %d ign %d thr %d\n", count(m.received), count(m.refused[pubsub.RejectValidationQueueFull]), count(m.duplicates), count(m.rpcReceived), n.intake.screenedTotal(), count(m.rpcTrimmed), count(m.refused[pubsub.RejectValidationIgnored]), count(m.refused[pubsub.RejectValidationThrottled])) }()
 	queueFull := m.refused[pubsub.RejectValidationQueueFull]
 	// A message that the library dropped was not marked as seen: IHAVE brings it
 	// back, so the sum may come out higher.
 	require.Eventually(t, func() bool { return count(m.received)+count(queueFull) >= messages }, patience, time.Millisecond,
 		"received and dropped do not add up")
-	t.Logf("received %d queue full %d dup %d rpcs %d", count(m.received), count(queueFull), count(m.duplicates), count(m.rpcReceived))
 	close(release)
 	require.Eventually(t, func() bool {
 		done := count(m.delivered) + count(m.refused[pubsub.RejectValidationIgnored])
@@ -179,7 +179,7 @@ func TestFloodIsAccountedFor(t *testing.T) {
 func TestReplaysAreIgnored(t *testing.T) {
 	t.Parallel()
 	n := start(t, nil)
-	_, first := joined(t, n, subnet1)
+	_, first := joined(t, n, subnet1, pubsub.WithFloodPublish(true))
 	h := stranger(t)
 	s := gossipStream(t, h, n)
 	data := wire.Compress(nil, numbered(1))
@@ -293,5 +293,8 @@ func TestSeriesDoNotGrowWithPeers(t *testing.T) {
 	}
 	require.Equal(t, before, series())
 	require.Less(t, before, 150)
+	problems, err := testutil.GatherAndLint(reg)
+	require.NoError(t, err)
+	require.Empty(t, problems)
 	require.Equal(t, 5000, count(h.metrics.refusedElse))
 }

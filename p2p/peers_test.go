@@ -104,6 +104,9 @@ func TestIdentifyAndPing(t *testing.T) {
 	supported, err := h.Peerstore().SupportsProtocols(n.id, "/meshsub/1.2.0", "/meshsub/1.1.0", statusProtocol, ping.ID)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []protocol.ID{"/meshsub/1.2.0", "/meshsub/1.1.0", statusProtocol, ping.ID}, supported)
+	supported, err = h.Peerstore().SupportsProtocols(n.id, "/meshsub/1.3.0", "/floodsub/1.0.0", "/libp2p/circuit/relay/0.2.0/hop")
+	require.NoError(t, err)
+	require.Empty(t, supported)
 	require.True(t, strings.HasPrefix(n.PeerID(), "16Uiu2"), "a secp256k1 identity")
 }
 
@@ -130,6 +133,8 @@ func TestPortInUseNamesTheFlag(t *testing.T) {
 	require.ErrorContains(t, h.Run(t.Context()), "--gossipsub-port")
 }
 
+// TestBootnodeThatRestartsIsFoundAgain also shows that an ordered stop leaves no
+// back-off behind: after a PRUNE the mesh would stay empty for a minute.
 func TestBootnodeThatRestartsIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	key := testKey(t)

@@ -109,7 +109,7 @@ func (h *Host) publish(ctx context.Context, topic wire.Topic, ssz []byte) (peers
 // reach returns the number of peers that a publication goes to: the mesh of a
 // subscribed topic, a fanout of at most D of its subscribers otherwise.
 func (h *Host) reach(s *session, name string) int {
-	if h.topics.byName[name].isSubscribed && !s.hasLeft.Load() {
+	if h.topics.byName[name].isSubscribed {
 		return s.tracer.meshSize(name)
 	}
 

@@ -24,6 +24,7 @@ func TestGossipParametersAreThoseOfTheProtocol(t *testing.T) {
 	require.Equal(t, 3, s.params.HistoryGossip)
 	require.Equal(t, time.Minute, s.params.PruneBackoff)
 	require.Equal(t, 1000, s.params.IDontWantMessageThreshold)
+	require.Zero(t, s.params.PrunePeers)
 	require.Equal(t, 12234442, s.maxMessageSize)
 	require.Equal(t, 24*time.Second, s.seenTTL)
 	require.Equal(t, 4*time.Second, s.validatorTimeout)
@@ -50,7 +51,7 @@ func TestThrottlesNeverBind(t *testing.T) {
 			}
 			sum := 0
 			for kind, bound := range bounds {
-				require.Equal(t, bound+limits.Workers+64, s.topicThrottle[kind], kind.String())
+				require.Equal(t, bound+limits.Workers+64+1024, s.topicThrottle[kind], kind.String())
 				topics := 1
 				if kind == wire.TopicAttestation {
 					topics = attestations
@@ -110,6 +111,5 @@ func allOnes() (key [32]byte) {
 	return key
 }
 
-// knownPeerID and its key are a pair made with libp2p v0.52; the same id is in
-// leanSpec's peer_id vectors form (16Uiu2…).
+// knownPeerID is the id of leanSpec's networking_codec case test_peer_id_secp256k1.
 const knownPeerID = "16Uiu2HAmLhLvBoYaoZfaMUKuibM6ac163GwKY74c5kiSLg5KvLpY"

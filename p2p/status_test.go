@@ -51,17 +51,20 @@ func TestStatusIsExchangedOnOutboundConnections(t *testing.T) {
 	require.Eventually(t, func() bool {
 		peers = client.Peers()
 
-		return len(peers) == 1 && peers[0].Status != nil
+		return len(peers) == 1 && peers[0].Status != nil && peers[0].Agent != ""
 	}, patience, time.Millisecond)
 	require.Equal(t, "zeam_0", peers[0].Client)
 	require.Equal(t, "outbound", peers[0].Direction)
 	require.Equal(t, wire.Slot(9), peers[0].Status.Head.Slot)
 	require.Equal(t, "aggnode", peers[0].Agent)
 
-	peers = server.Peers()
+	require.Eventually(t, func() bool {
+		peers = server.Peers()
+
+		return len(peers) == 1 && peers[0].Agent == "aggnode/test"
+	}, patience, time.Millisecond, "identify runs both ways")
 	require.Equal(t, unknownClient, peers[0].Client)
 	require.Equal(t, "inbound", peers[0].Direction)
-	require.Equal(t, "aggnode/test", peers[0].Agent)
 	require.Equal(t, wire.Slot(9), peers[0].Status.Head.Slot, "a request tells as much as an answer")
 }
 
@@ -149,9 +152,10 @@ func TestStalledStatusStreamsCountAtOnce(t *testing.T) {
 	require.True(t, n.book.inBackoff(h.ID(), time.Now()))
 
 	// It comes back at once and is refused, whoever dials.
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	require.Eventually(t, func() bool { return len(h.Network().ConnsToPeer(n.id)) == 0 }, patience, time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	_ = h.Connect(ctx, *host.InfoFromHost(n.session.Load().host))
+	_ = h.Connect(ctx, *host.InfoFromHost(n.session.Load().host)) // succeeds until the refusal arrives
 	eventually(t, n.metrics.gated.WithLabelValues("inbound"), 1)
 	require.Error(t, n.session.Load().host.Connect(t.Context(), *host.InfoFromHost(h)))
 	require.Equal(t, 1, count(n.metrics.gated.WithLabelValues("outbound")))

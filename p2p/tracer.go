@@ -118,13 +118,13 @@ func (t *tracer) Graft(p peer.ID, topic string) {
 
 // Prune counts a peer that left a mesh.
 func (t *tracer) Prune(p peer.ID, topic string) {
-	t.metrics.prunes.Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	topics := t.mesh[p]
 	if _, ok := topics[topic]; !ok {
-		return
+		return // the library also tells of peers that were in no mesh
 	}
+	t.metrics.prunes.Inc()
 	delete(topics, topic)
 	t.size[topic]--
 	if len(topics) == 0 {

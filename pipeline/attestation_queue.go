@@ -1,32 +1,33 @@
 package pipeline
 
 import (
+	"cmp"
 	"slices"
 
 	"aggnode/wire"
 )
 
-// voteQueue holds inbound votes. Order out: newest slot first, and FIFO inside a
+// attestationQueue holds inbound votes. Order out: newest slot first, and FIFO inside a
 // slot. Not LIFO: an aggregator wants all votes of a slot before it plans, they
 // are worth the same, and LIFO would push the first arrivals past their verdict.
 // A slot that has not begun ranks as the current one, for nobody honest votes in
 // it and its votes must not go before, or displace, real ones. Guarded by
 // Pipeline.mu.
-type voteQueue struct {
+type attestationQueue struct {
 	bound      int
 	n          int
 	current    wire.Slot
 	validators int
-	slots      []*slotVotes // newest first, none empty
-	late       list         // votes past their verdict; of use to the pool alone, so served last and first to go
+	slots      []*slotAttestations // newest first, none empty
+	late       list                // votes past their verdict; of use to the pool alone, so served last and first to go
 	spare      spares
 }
 
 // spares are empty containers for the next use: most of the time the queue is
 // empty when a vote comes, which should not cost five allocations.
 type spares struct {
-	slots []*slotVotes
-	peers []*peerVotes
+	slots []*slotAttestations
+	peers []*peerAttestations
 	roots []*list
 }
 
@@ -34,35 +35,35 @@ type spares struct {
 // peers of a mesh, few enough to be no memory to speak of.
 const maxSpares = 16
 
-// slotVotes are the waiting votes of one slot.
-type slotVotes struct {
+// slotAttestations are the waiting votes of one slot.
+type slotAttestations struct {
 	slot  wire.Slot
 	order list                    // all of them
 	roots map[wire.DataRoot]*list // the same by data root
-	peers []*peerVotes            // the same by peer, in order of appearance
+	peers []*peerAttestations     // the same by peer, in order of appearance
 }
 
-// peerVotes are the waiting votes of one slot from one peer. A peer holds a place
+// peerAttestations are the waiting votes of one slot from one peer. A peer holds a place
 // of its own for one candidate per validator. Further ones are surplus: neighbours
 // forward before they check, so the real vote may well come second and through
 // the same peer as a forgery, but a surplus vote is what its peer loses first.
-type peerVotes struct {
+type peerAttestations struct {
 	peer       *peerRecord
 	firsts     list
 	surplus    list
 	candidates []uint64 // bit per validator: has a vote in firsts
 }
 
-func newVoteQueue(bound, validators int) voteQueue {
-	return voteQueue{bound: bound, validators: validators, late: list{by: byOrder}}
+func newAttestationQueue(bound, validators int) attestationQueue {
+	return attestationQueue{bound: bound, validators: validators, late: list{by: byOrder}}
 }
 
 // rank returns the slot that counts for order.
-func (q *voteQueue) rank(s wire.Slot) wire.Slot { return min(s, q.current) }
+func (q *attestationQueue) rank(s wire.Slot) wire.Slot { return min(s, q.current) }
 
 // push queues a vote. When there is no room, the returned item goes: an item of
 // the queue that is out of it already, or it itself, which then was not queued.
-func (q *voteQueue) push(it *Item) (victim *Item) {
+func (q *attestationQueue) push(it *Item) (victim *Item) {
 	if q.n >= q.bound {
 		victim = q.victim(it)
 		if victim == it {
@@ -72,7 +73,7 @@ func (q *voteQueue) push(it *Item) (victim *Item) {
 	}
 	it.state = stateQueued
 	q.n++
-	it.peer.queuedVotes++
+	it.peer.queuedAttestations++
 	s := q.slot(it.Slot)
 	s.order.push(it)
 	q.root(s, it.DataRoot).push(it)
@@ -82,15 +83,15 @@ func (q *voteQueue) push(it *Item) (victim *Item) {
 }
 
 // remove takes a waiting vote out.
-func (q *voteQueue) remove(it *Item) {
+func (q *attestationQueue) remove(it *Item) {
 	q.n--
-	it.peer.queuedVotes--
+	it.peer.queuedAttestations--
 	if it.state == stateLate {
 		q.late.remove(it)
 
 		return
 	}
-	i := slices.IndexFunc(q.slots, func(s *slotVotes) bool { return s.slot == it.Slot })
+	i := slices.IndexFunc(q.slots, func(s *slotAttestations) bool { return s.slot == it.Slot })
 	s := q.slots[i]
 	s.order.remove(it)
 	l := s.roots[it.DataRoot]
@@ -128,17 +129,17 @@ func reuse[T any](spare *[]*T) *T {
 }
 
 // lapse moves a waiting vote, whose verdict was given, behind all others.
-func (q *voteQueue) lapse(it *Item) {
+func (q *attestationQueue) lapse(it *Item) {
 	q.remove(it)
 	q.n++
-	it.peer.queuedVotes++
+	it.peer.queuedAttestations++
 	it.state = stateLate
 	q.late.push(it)
 }
 
 // take removes the next vote and, up to maxBatch, those over the same data that
 // wait in its slot, and appends them to dst.
-func (q *voteQueue) take(dst []*Item) []*Item {
+func (q *attestationQueue) take(dst []*Item) []*Item {
 	head := q.first()
 	if head == nil {
 		if it := q.late.head; it != nil {
@@ -149,7 +150,7 @@ func (q *voteQueue) take(dst []*Item) []*Item {
 
 		return dst
 	}
-	i := slices.IndexFunc(q.slots, func(s *slotVotes) bool { return s.slot == head.Slot })
+	i := slices.IndexFunc(q.slots, func(s *slotAttestations) bool { return s.slot == head.Slot })
 	same := q.slots[i].roots[head.DataRoot]
 	for n := min(same.n, maxBatch); n > 0; n-- {
 		it := same.head
@@ -161,7 +162,7 @@ func (q *voteQueue) take(dst []*Item) []*Item {
 }
 
 // first returns the vote that is next, late ones aside.
-func (q *voteQueue) first() *Item {
+func (q *attestationQueue) first() *Item {
 	var first *Item
 	for _, s := range q.slots {
 		if first != nil && q.rank(s.slot) < q.rank(first.Slot) {
@@ -179,7 +180,7 @@ func (q *voteQueue) first() *Item {
 // the oldest slot, of the peer with the most rejects, of those with the most
 // queued beyond what it verified. Of that peer goes the oldest surplus vote, which
 // is the likeliest forgery, and without one the newest.
-func (q *voteQueue) victim(newcomer *Item) *Item {
+func (q *attestationQueue) victim(newcomer *Item) *Item {
 	if q.late.head != nil {
 		return q.late.head
 	}
@@ -189,12 +190,12 @@ func (q *voteQueue) victim(newcomer *Item) *Item {
 	}
 	w := weakest{newcomer: newcomer.peer}
 	if q.rank(newcomer.Slot) == oldest {
-		w.offer(newcomer.peer)
+		w.offer(newcomer.peer, newcomer.seq)
 	}
 	for _, s := range q.slots {
 		if q.rank(s.slot) == oldest {
 			for _, p := range s.peers {
-				w.offer(p.peer)
+				w.offer(p.peer, p.newest())
 			}
 		}
 	}
@@ -229,22 +230,35 @@ type weakest struct {
 	newcomer         *peerRecord
 	peer             *peerRecord
 	rejected, excess int
+	newest           uint64
 }
 
-// offer puts a peer up. The first of equals stays, which is the newcomer's peer
-// when that was put up first.
-func (w *weakest) offer(p *peerRecord) {
-	rejected, excess := p.rejected(), p.queuedVotes-p.verified()
+// offer puts a peer up, with the number of its newest vote: among equals the one
+// that came last loses.
+func (w *weakest) offer(p *peerRecord, newest uint64) {
+	rejected, excess := p.rejected(), p.queuedAttestations-p.verified()
 	if p == w.newcomer {
 		excess++
 	}
-	if w.peer == nil || rejected > w.rejected || rejected == w.rejected && excess > w.excess {
-		w.peer, w.rejected, w.excess = p, rejected, excess
+	order := cmp.Or(cmp.Compare(rejected, w.rejected), cmp.Compare(excess, w.excess), cmp.Compare(newest, w.newest))
+	if w.peer == nil || order > 0 {
+		w.peer, w.rejected, w.excess, w.newest = p, rejected, excess, newest
 	}
 }
 
+// newest returns the number of the newest vote; there is one.
+func (p *peerAttestations) newest() (seq uint64) {
+	for _, it := range [2]*Item{p.firsts.tail, p.surplus.tail} {
+		if it != nil {
+			seq = max(seq, it.seq)
+		}
+	}
+
+	return seq
+}
+
 // slot returns the votes of a slot, made in its place when there are none.
-func (q *voteQueue) slot(slot wire.Slot) *slotVotes {
+func (q *attestationQueue) slot(slot wire.Slot) *slotAttestations {
 	i := 0
 	for ; i < len(q.slots) && q.slots[i].slot >= slot; i++ {
 		if q.slots[i].slot == slot {
@@ -253,7 +267,7 @@ func (q *voteQueue) slot(slot wire.Slot) *slotVotes {
 	}
 	s := reuse(&q.spare.slots)
 	if s == nil {
-		s = &slotVotes{order: list{by: byOrder}, roots: make(map[wire.DataRoot]*list)}
+		s = &slotAttestations{order: list{by: byOrder}, roots: make(map[wire.DataRoot]*list)}
 	}
 	s.slot = slot
 	q.slots = slices.Insert(q.slots, i, s)
@@ -262,7 +276,7 @@ func (q *voteQueue) slot(slot wire.Slot) *slotVotes {
 }
 
 // root returns the list of a data root in a slot.
-func (q *voteQueue) root(s *slotVotes, root wire.DataRoot) *list {
+func (q *attestationQueue) root(s *slotAttestations, root wire.DataRoot) *list {
 	l := s.roots[root]
 	if l == nil {
 		if l = reuse(&q.spare.roots); l == nil {
@@ -275,7 +289,7 @@ func (q *voteQueue) root(s *slotVotes, root wire.DataRoot) *list {
 }
 
 // find returns the votes of a peer, nil when there are none.
-func (s *slotVotes) find(peer *peerRecord) *peerVotes {
+func (s *slotAttestations) find(peer *peerRecord) *peerAttestations {
 	for _, p := range s.peers {
 		if p.peer == peer {
 			return p
@@ -286,11 +300,11 @@ func (s *slotVotes) find(peer *peerRecord) *peerVotes {
 }
 
 // from returns the votes of a peer in a slot.
-func (q *voteQueue) from(s *slotVotes, peer *peerRecord) *peerVotes {
+func (q *attestationQueue) from(s *slotAttestations, peer *peerRecord) *peerAttestations {
 	p := s.find(peer)
 	if p == nil {
 		if p = reuse(&q.spare.peers); p == nil {
-			p = &peerVotes{
+			p = &peerAttestations{
 				firsts: list{by: byPeer}, surplus: list{by: byPeer},
 				candidates: make([]uint64, (q.validators+63)/64),
 			}
@@ -303,7 +317,7 @@ func (q *voteQueue) from(s *slotVotes, peer *peerRecord) *peerVotes {
 }
 
 // push adds a vote of the peer.
-func (p *peerVotes) push(it *Item) {
+func (p *peerAttestations) push(it *Item) {
 	v := it.Attestation.ValidatorIndex
 	word, bit := &p.candidates[v/64], uint64(1)<<(v%64)
 	if *word&bit != 0 {
@@ -318,8 +332,8 @@ func (p *peerVotes) push(it *Item) {
 }
 
 // leave takes a vote out of the lists of its peer.
-func (q *voteQueue) leave(s *slotVotes, it *Item) {
-	i := slices.IndexFunc(s.peers, func(p *peerVotes) bool { return p.peer == it.peer })
+func (q *attestationQueue) leave(s *slotAttestations, it *Item) {
+	i := slices.IndexFunc(s.peers, func(p *peerAttestations) bool { return p.peer == it.peer })
 	p := s.peers[i]
 	if it.surplus {
 		p.surplus.remove(it)

@@ -60,7 +60,7 @@ type kind uint8
 const (
 	kindUnknown kind = iota
 	kindBlock
-	kindVote
+	kindAttestation
 	kindAggregate
 )
 
@@ -71,8 +71,8 @@ func (k kind) String() string {
 		return "unknown"
 	case kindBlock:
 		return "block"
-	case kindVote:
-		return "vote"
+	case kindAttestation:
+		return "attestation"
 	case kindAggregate:
 		return "aggregate"
 	}

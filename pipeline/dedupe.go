@@ -38,9 +38,9 @@ type slotFacts struct {
 	slot  wire.Slot
 	used  bool
 	roots []rootFacts // in order of appearance, at most maxRoots
-	// votes has one byte a validator: 0 = no verified vote, otherwise the index
+	// attestations has one byte a validator: 0 = no verified vote, otherwise the index
 	// in roots plus one, or otherRoot. The high bit marks an equivocation.
-	votes []uint8
+	attestations []uint8
 }
 
 // rootFacts are the verified facts about one data root.
@@ -77,10 +77,10 @@ func (d *dedupe) open(slot wire.Slot) *slotFacts {
 	case f.used && f.slot == slot:
 		return f
 	}
-	if f.votes == nil {
-		f.votes = make([]uint8, d.validators)
+	if f.attestations == nil {
+		f.attestations = make([]uint8, d.validators)
 	}
-	clear(f.votes)
+	clear(f.attestations)
 	clear(f.roots)
 	f.slot, f.used, f.roots = slot, true, f.roots[:0]
 
@@ -111,21 +111,21 @@ func (f *slotFacts) add(root wire.DataRoot) uint8 {
 	return uint8(len(f.roots))
 }
 
-// checkVote says what is known of a vote before its signature is checked:
+// checkAttestation says what is known of a vote before its signature is checked:
 // ReasonDuplicate when this validator's vote for the data root was verified,
 // ReasonEquivocation when two different votes of it for the slot were and this
 // is not the first, otherwise ReasonNone. A second vote of a validator is not
 // called an equivocation before its signature is checked, it may be forged.
-func (d *dedupe) checkVote(v wire.ValidatorIndex, slot wire.Slot, root wire.DataRoot) wire.Reason {
+func (d *dedupe) checkAttestation(v wire.ValidatorIndex, slot wire.Slot, root wire.DataRoot) wire.Reason {
 	f := d.facts(slot)
-	if f == nil || uint64(v) >= uint64(len(f.votes)) || f.votes[v] == 0 {
+	if f == nil || uint64(v) >= uint64(len(f.attestations)) || f.attestations[v] == 0 {
 		return wire.ReasonNone
 	}
-	known := f.votes[v] &^ equivocated
+	known := f.attestations[v] &^ equivocated
 	if f.same(known, root) {
 		return wire.ReasonDuplicate
 	}
-	if f.votes[v]&equivocated != 0 {
+	if f.attestations[v]&equivocated != 0 {
 		return wire.ReasonEquivocation
 	}
 
@@ -143,33 +143,33 @@ func (f *slotFacts) same(known uint8, root wire.DataRoot) bool {
 	return known == i
 }
 
-// markVote records a vote whose signature is good. ReasonNone: it is the first
+// markAttestation records a vote whose signature is good. ReasonNone: it is the first
 // of its validator in the slot. Otherwise it is a duplicate of the first or an
 // equivocation.
-func (d *dedupe) markVote(v wire.ValidatorIndex, slot wire.Slot, root wire.DataRoot) wire.Reason {
+func (d *dedupe) markAttestation(v wire.ValidatorIndex, slot wire.Slot, root wire.DataRoot) wire.Reason {
 	f := d.open(slot)
-	if f == nil || uint64(v) >= uint64(len(f.votes)) {
+	if f == nil || uint64(v) >= uint64(len(f.attestations)) {
 		return wire.ReasonNone // too old to be asked for again
 	}
-	switch known := f.votes[v] &^ equivocated; {
+	switch known := f.attestations[v] &^ equivocated; {
 	case known == 0:
-		f.votes[v] = f.add(root)
+		f.attestations[v] = f.add(root)
 
 		return wire.ReasonNone
 	case f.same(known, root):
 		return wire.ReasonDuplicate
 	default:
-		f.votes[v] |= equivocated
+		f.attestations[v] |= equivocated
 
 		return wire.ReasonEquivocation
 	}
 }
 
-// forgetVote takes back the mark of a verified vote that could not be kept, so
+// forgetAttestation takes back the mark of a verified vote that could not be kept, so
 // that another copy of it is not called a duplicate.
-func (d *dedupe) forgetVote(v wire.ValidatorIndex, slot wire.Slot) {
-	if f := d.facts(slot); f != nil && uint64(v) < uint64(len(f.votes)) {
-		f.votes[v] = 0
+func (d *dedupe) forgetAttestation(v wire.ValidatorIndex, slot wire.Slot) {
+	if f := d.facts(slot); f != nil && uint64(v) < uint64(len(f.attestations)) {
+		f.attestations[v] = 0
 	}
 }
 

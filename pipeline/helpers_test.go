@@ -32,7 +32,7 @@ func clockAt(slot wire.Slot, duration time.Duration) *testClock {
 	return &testClock{genesis: time.Now().Add(-time.Duration(slot) * duration), slot: duration}
 }
 
-func (c *testClock) Now() time.Time     { return time.Now() }
+func (c *testClock) Now() time.Time      { return time.Now() }
 func (c *testClock) BeforeGenesis() bool { return time.Now().Before(c.genesis) }
 func (c *testClock) At() (wire.Slot, wire.Interval) {
 	d := time.Since(c.genesis)
@@ -123,8 +123,8 @@ type fakeHead struct {
 	known    map[wire.Root]bool
 	admit    wire.Reason
 	insert   wire.Reason
-	fail     bool           // panic in CheckData
-	onLookup func()         // called in CheckData before the look
+	fail     bool            // panic in CheckData
+	onLookup func()          // called in CheckData before the look
 	onInsert func(wire.Root) // called in InsertBlock
 }
 
@@ -178,10 +178,10 @@ func (h *fakeHead) InsertBlock(_ *wire.SignedBlock, root wire.Root, raw []byte) 
 
 // fakeSink remembers what it took.
 type fakeSink struct {
-	mu         sync.Mutex
-	full, fail bool
-	votes      map[wire.ValidatorIndex]int
-	aggregates int
+	mu           sync.Mutex
+	full, fail   bool
+	attestations map[wire.ValidatorIndex]int
+	aggregates   int
 }
 
 func (s *fakeSink) AddAttestation(_ context.Context, a *wire.SignedAttestation, root wire.DataRoot) bool {
@@ -193,10 +193,10 @@ func (s *fakeSink) AddAttestation(_ context.Context, a *wire.SignedAttestation, 
 	if s.full || root != a.Data.HashTreeRoot() {
 		return false
 	}
-	if s.votes == nil {
-		s.votes = make(map[wire.ValidatorIndex]int)
+	if s.attestations == nil {
+		s.attestations = make(map[wire.ValidatorIndex]int)
 	}
-	s.votes[a.ValidatorIndex]++
+	s.attestations[a.ValidatorIndex]++
 
 	return true
 }
@@ -215,14 +215,14 @@ func (s *fakeSink) AddAggregate(_ context.Context, a *wire.SignedAggregate, root
 	return true
 }
 
-func (s *fakeSink) counts() (validators, votes, aggregates int) {
+func (s *fakeSink) counts() (validators, attestations, aggregates int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, n := range s.votes {
-		votes += n
+	for _, n := range s.attestations {
+		attestations += n
 	}
 
-	return len(s.votes), votes, s.aggregates
+	return len(s.attestations), attestations, s.aggregates
 }
 
 // rig is a pipeline with its surroundings.
@@ -306,7 +306,7 @@ func dataFor(slot wire.Slot, head byte, variant uint64) wire.AttestationData {
 	return d
 }
 
-func (r *rig) vote(v int, data wire.AttestationData, quality byte) *wire.SignedAttestation {
+func (r *rig) attestation(v int, data wire.AttestationData, quality byte) *wire.SignedAttestation {
 	sig := make([]byte, r.cfg.Profile.SignatureSize)
 	sig[0] = quality
 

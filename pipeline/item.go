@@ -103,7 +103,7 @@ func (it *Item) content() kind {
 		k, n = kindBlock, n+1
 	}
 	if it.Attestation != nil {
-		k, n = kindVote, n+1
+		k, n = kindAttestation, n+1
 	}
 	if it.Aggregate != nil {
 		k, n = kindAggregate, n+1

@@ -21,8 +21,8 @@ func (p *Pipeline) pushLocked(it *Item) {
 		add(p.queue.local.push(it))
 	case it.kind == kindBlock:
 		add(p.queue.blocks.push(it))
-	case it.kind == kindVote:
-		add(p.queue.votes.push(it))
+	case it.kind == kindAttestation:
+		add(p.queue.attestations.push(it))
 	case it.kind == kindAggregate:
 		it.gain = p.dedupe.gain(it.Slot, it.DataRoot, it.Aggregate.Participants)
 		victims = p.queue.aggregates.push(it, p.queue.busy >= p.limits.Workers, victims)
@@ -36,9 +36,9 @@ func (p *Pipeline) pushLocked(it *Item) {
 // displaceLocked ends the items that made room for another, or that other itself.
 func (p *Pipeline) displaceLocked(newcomer *Item, victims []*Item) {
 	for _, v := range victims {
-		if v.kind == kindVote && v.verified {
+		if v.kind == kindAttestation && v.verified {
 			// The park forgets it, so it must not be in the way of another copy.
-			p.dedupe.forgetVote(v.Attestation.ValidatorIndex, v.Slot)
+			p.dedupe.forgetAttestation(v.Attestation.ValidatorIndex, v.Slot)
 		}
 		if v == newcomer {
 			p.finishLocked(v, wire.ReasonQueueFull)
@@ -60,8 +60,8 @@ func (p *Pipeline) parkLocked(it *Item, missing wire.Root, now time.Time) {
 		return
 	}
 	var victims []*Item
-	if it.kind == kindVote {
-		victims = p.park.parkVote(it, missing)
+	if it.kind == kindAttestation {
+		victims = p.park.parkAttestation(it, missing)
 	} else {
 		victims = p.park.parkAggregate(it, missing, nil)
 	}
@@ -74,7 +74,7 @@ func (p *Pipeline) parkLocked(it *Item, missing wire.Root, now time.Time) {
 
 // poolUntil returns how long a parked item is kept for the pool.
 func (p *Pipeline) poolUntil(it *Item) time.Time {
-	return earliest(p.clock.SlotStart(it.Slot+voteSlots), it.useful)
+	return earliest(p.clock.SlotStart(it.Slot+attestationSlots), it.useful)
 }
 
 // giveUp answers an item whose caller does not wait any longer.
@@ -96,7 +96,7 @@ func (p *Pipeline) lapseLocked(it *Item, now time.Time) {
 	switch it.state {
 	case stateQueued:
 		if it.Class == ClassAttestation && now.Before(it.useful) {
-			p.queue.votes.lapse(it)
+			p.queue.attestations.lapse(it)
 			p.endLocked(it, r)
 			p.setDueLocked(it, it.useful)
 

@@ -23,8 +23,8 @@ const (
 	// busy.
 	aggregatesPerPeer = 4
 
-	// minParkedVotes keeps the park useful on networks of a few validators.
-	minParkedVotes = 16
+	// minParkedAttestations keeps the park useful on networks of a few validators.
+	minParkedAttestations = 16
 	// maxParkedHeads is the number of unknown blocks that votes may wait for.
 	maxParkedHeads = 32
 
@@ -36,9 +36,9 @@ const (
 	// Our own products. The signer signs with as many goroutines as there are
 	// processors and each waits for its vote, the session has one proof at a
 	// time and the proposer one block a slot.
-	localVoteBound      = 64
-	localAggregateBound = 16
-	localBlockBound     = 4
+	localAttestationBound = 64
+	localAggregateBound   = 16
+	localBlockBound       = 4
 
 	// maxBatch is the number of votes over the same data that a worker takes at
 	// once: the lanes of the widest hash implementation.
@@ -70,7 +70,7 @@ func limitsFor(validators int, committees uint64, subnets, workers int) Limits {
 		Blocks:             blockBound,
 		Attestations:       min(max(twoSlots, minAttestationBound), maxAttestationBound),
 		Aggregates:         aggregateBound,
-		ParkedAttestations: min(max(twoSlots, minParkedVotes), maxAttestationBound),
+		ParkedAttestations: min(max(twoSlots, minParkedAttestations), maxAttestationBound),
 		ParkedAggregates:   parkedAggregateBound,
 	}
 }
@@ -87,7 +87,7 @@ func (l Limits) capacity(c Class) int {
 	case ClassAggregate:
 		return l.Aggregates
 	case ClassLocal:
-		return localVoteBound + localAggregateBound + localBlockBound
+		return localAttestationBound + localAggregateBound + localBlockBound
 	}
 
 	return 0
@@ -97,7 +97,7 @@ func (l Limits) capacity(c Class) int {
 // its slot starts (leanSpec fork_choice.py, GOSSIP_DISPARITY_INTERVALS) until
 // this many slots after its slot started.
 const (
-	voteSlots      wire.Slot = 2
-	aggregateSlots wire.Slot = 3
-	blockSlots     wire.Slot = 2
+	attestationSlots wire.Slot = 2
+	aggregateSlots   wire.Slot = 3
+	blockSlots       wire.Slot = 2
 )

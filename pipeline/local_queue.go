@@ -3,18 +3,18 @@ package pipeline
 // localQueue holds our own votes, aggregates and blocks, each FIFO. Guarded by
 // Pipeline.mu.
 type localQueue struct {
-	votes, aggregates, blocks list
+	attestations, aggregates, blocks list
 }
 
 func newLocalQueue() localQueue {
-	return localQueue{votes: list{by: byOrder}, aggregates: list{by: byOrder}, blocks: list{by: byOrder}}
+	return localQueue{attestations: list{by: byOrder}, aggregates: list{by: byOrder}, blocks: list{by: byOrder}}
 }
 
 // list returns the list and the bound for what an item carries.
 func (q *localQueue) list(k kind) (*list, int) {
 	switch k {
-	case kindVote:
-		return &q.votes, localVoteBound
+	case kindAttestation:
+		return &q.attestations, localAttestationBound
 	case kindAggregate:
 		return &q.aggregates, localAggregateBound
 	case kindBlock, kindUnknown:

@@ -37,9 +37,9 @@ type metrics struct {
 	batch       prometheus.Histogram
 	republished prometheus.Counter
 
-	validVotes     prometheus.Counter
-	invalidVotes   prometheus.Counter
-	validationTime prometheus.Histogram
+	validAttestations   prometheus.Counter
+	invalidAttestations prometheus.Counter
+	validationTime      prometheus.Histogram
 
 	attestationArrival, aggregateArrival, blockArrival arrival
 }
@@ -74,10 +74,10 @@ func newMetrics(reg prometheus.Registerer, p *Pipeline) (*metrics, error) {
 		republished: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "aggnode_pipeline_republished_total", Help: "Items published again because their block came after their verdict.",
 		}),
-		validVotes: prometheus.NewCounter(prometheus.CounterOpts{
+		validAttestations: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lean_attestations_valid_total", Help: "Votes whose data checks passed.",
 		}),
-		invalidVotes: prometheus.NewCounter(prometheus.CounterOpts{
+		invalidAttestations: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lean_attestations_invalid_total", Help: "Votes whose data checks failed.",
 		}),
 		validationTime: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -110,7 +110,7 @@ func newMetrics(reg prometheus.Registerer, p *Pipeline) (*metrics, error) {
 		}
 	}
 	all := []prometheus.Collector{
-		m.batch, m.republished, m.validVotes, m.invalidVotes, m.validationTime,
+		m.batch, m.republished, m.validAttestations, m.invalidAttestations, m.validationTime,
 		received, ended, wait, verdict, late, newGauges(p),
 	}
 	for c, name := range map[Class]string{ClassBlock: "block", ClassAttestation: "attestation", ClassAggregate: "aggregation"} {
@@ -159,7 +159,7 @@ func (m *metrics) end(c Class, r wire.Reason) {
 	if c == ClassAttestation {
 		switch r {
 		case wire.ReasonMalformed, wire.ReasonSchemeMismatch, wire.ReasonUnknownValidator, wire.ReasonBadCheckpoints:
-			m.invalidVotes.Inc()
+			m.invalidAttestations.Inc()
 		default: // a bad signature has a counter of its own, the rest is no fault of the data
 		}
 	}

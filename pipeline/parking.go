@@ -11,48 +11,48 @@ import (
 // that nobody has checked, hence few. Nothing in it is looked at again before its
 // block comes. Guarded by Pipeline.mu.
 type parking struct {
-	bound      int // votes
-	votes      int
-	heads      []*parkedHead // in order of appearance, none empty
-	aggregates []*Item       // in order of parking
-	bytes      int           // of aggregates
+	bound        int // votes
+	attestations int
+	heads        []*parkedHead // in order of appearance, none empty
+	aggregates   []*Item       // in order of parking
+	bytes        int           // of aggregates
 }
 
 // parkedHead are the votes that wait for one block.
 type parkedHead struct {
-	root  wire.Root
-	votes list
+	root         wire.Root
+	attestations list
 }
 
 func newParking(limits Limits) parking { return parking{bound: limits.ParkedAttestations} }
 
-// parkVote parks a verified vote. When there is no room, or too many heads, a
+// parkAttestation parks a verified vote. When there is no room, or too many heads, a
 // vote for the head with the fewest goes: the returned one, which is out already,
 // or the newcomer, which then was not parked. Among equals the oldest head loses,
 // so that votes for a handful of dead heads can not keep the next head out.
-func (p *parking) parkVote(it *Item, missing wire.Root) (victims []*Item) {
+func (p *parking) parkAttestation(it *Item, missing wire.Root) (victims []*Item) {
 	i := p.find(missing)
 	switch {
 	case i < 0 && len(p.heads) >= maxParkedHeads:
 		victims = p.evict(p.fewest(-1), 0)
-	case p.votes >= p.bound:
+	case p.attestations >= p.bound:
 		least := p.fewest(i)
 		own := 1
 		if i >= 0 {
-			own += p.heads[i].votes.n
+			own += p.heads[i].attestations.n
 		}
-		if least < 0 || own < p.heads[least].votes.n {
+		if least < 0 || own < p.heads[least].attestations.n {
 			return []*Item{it}
 		}
-		victims = p.evict(least, p.heads[least].votes.n-1)
+		victims = p.evict(least, p.heads[least].attestations.n-1)
 	}
 	if i = p.find(missing); i < 0 { // evict may have moved it
-		p.heads = append(p.heads, &parkedHead{root: missing, votes: list{by: byOrder}})
+		p.heads = append(p.heads, &parkedHead{root: missing, attestations: list{by: byOrder}})
 		i = len(p.heads) - 1
 	}
 	it.state, it.missing = stateParked, missing
-	p.heads[i].votes.push(it)
-	p.votes++
+	p.heads[i].attestations.push(it)
+	p.attestations++
 
 	return victims
 }
@@ -67,7 +67,7 @@ func (p *parking) find(root wire.Root) int {
 func (p *parking) fewest(except int) int {
 	least := -1
 	for i, h := range p.heads {
-		if i != except && (least < 0 || h.votes.n < p.heads[least].votes.n) {
+		if i != except && (least < 0 || h.attestations.n < p.heads[least].attestations.n) {
 			least = i
 		}
 	}
@@ -78,8 +78,8 @@ func (p *parking) fewest(except int) int {
 // evict removes the newest votes of a head until keep are left.
 func (p *parking) evict(i, keep int) (out []*Item) {
 	h := p.heads[i]
-	for h.votes.n > keep {
-		it := h.votes.tail
+	for h.attestations.n > keep {
+		it := h.attestations.tail
 		p.remove(it)
 		out = append(out, it)
 	}
@@ -129,9 +129,9 @@ func (p *parking) remove(it *Item) {
 	}
 	i := p.find(it.missing)
 	h := p.heads[i]
-	h.votes.remove(it)
-	p.votes--
-	if h.votes.n == 0 {
+	h.attestations.remove(it)
+	p.attestations--
+	if h.attestations.n == 0 {
 		p.heads = slices.Delete(p.heads, i, i+1)
 	}
 }
@@ -140,8 +140,8 @@ func (p *parking) remove(it *Item) {
 // order of parking.
 func (p *parking) release(root wire.Root) (out []*Item) {
 	if i := p.find(root); i >= 0 {
-		for n := p.heads[i].votes.n; n > 0; n-- {
-			it := p.heads[i].votes.head
+		for n := p.heads[i].attestations.n; n > 0; n-- {
+			it := p.heads[i].attestations.head
 			p.remove(it)
 			out = append(out, it)
 		}
@@ -159,7 +159,7 @@ func (p *parking) release(root wire.Root) (out []*Item) {
 // each calls f for each parked item. f must not change the park.
 func (p *parking) each(f func(*Item)) {
 	for _, h := range p.heads {
-		for it := h.votes.head; it != nil; it = h.votes.next(it) {
+		for it := h.attestations.head; it != nil; it = h.attestations.next(it) {
 			f(it)
 		}
 	}

@@ -27,13 +27,13 @@ type peerRecord struct {
 	current, last counts
 
 	// What is in the pipeline from this peer. refs counts items that point here.
-	refs           int
-	queuedBlocks   int
-	queuedVotes    int
-	queuedAggs     int
-	queuedAggBytes int
-	parkedAggs     int
-	parkedAggBytes int
+	refs               int
+	queuedBlocks       int
+	queuedAttestations int
+	queuedAggs         int
+	queuedAggBytes     int
+	parkedAggs         int
+	parkedAggBytes     int
 }
 
 // rotate moves the window to a slot. Time does not go backward.

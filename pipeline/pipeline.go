@@ -267,7 +267,7 @@ func (p *Pipeline) HeadImported(root wire.Root) {
 		if !it.ended {
 			p.setDueLocked(it, it.answer) // no shorter than it was
 		}
-		if it.kind == kindVote {
+		if it.kind == kindAttestation {
 			it.state = stateReleased
 			p.queue.released.push(it)
 

@@ -5,30 +5,30 @@ import "aggnode/wire"
 // queue is all that waits for a worker, and the rule of what a free worker takes.
 // It knows nothing of verdicts and waiting callers. Guarded by Pipeline.mu.
 type queue struct {
-	workers int
-	running [classEnd]int // items on workers
-	proofs  int           // aggregates on workers, local ones included
-	busy    int           // workers that hold a batch
+	workers     int
+	running     [classEnd]int // items on workers
+	aggregating int           // aggregates on workers, local ones included
+	busy        int           // workers that hold a batch
 
-	blocks     blockQueue
-	votes      voteQueue
-	released   list // verified votes whose block came; bounded by the park they come from
-	aggregates aggregateQueue
-	local      localQueue
+	blocks       blockQueue
+	attestations attestationQueue
+	released     list // verified votes whose block came; bounded by the park they come from
+	aggregates   aggregateQueue
+	local        localQueue
 }
 
 func newQueue(limits Limits, validators int) queue {
 	return queue{
-		workers:  limits.Workers,
-		votes:    newVoteQueue(limits.Attestations, validators),
-		released: list{by: byOrder},
-		local:    newLocalQueue(),
+		workers:      limits.Workers,
+		attestations: newAttestationQueue(limits.Attestations, validators),
+		released:     list{by: byOrder},
+		local:        newLocalQueue(),
 	}
 }
 
 // advance tells the queues the current slot.
 func (q *queue) advance(slot wire.Slot) {
-	q.votes.current, q.aggregates.current = slot, slot
+	q.attestations.current, q.aggregates.current = slot, slot
 }
 
 // take appends to dst what a free worker does next, nothing when nothing may be
@@ -46,7 +46,7 @@ func (q *queue) take(dst []*Item) []*Item {
 		it.state = stateRunning
 		q.running[it.Class]++
 		if it.kind == kindAggregate {
-			q.proofs++
+			q.aggregating++
 		}
 	}
 
@@ -60,7 +60,7 @@ func (q *queue) choose(dst []*Item) []*Item {
 	if it := q.blocks.take(); it != nil {
 		return append(dst, it)
 	}
-	if q.proofs == 0 {
+	if q.aggregating == 0 {
 		if it := q.takeAggregate(); it != nil {
 			return append(dst, it)
 		}
@@ -68,13 +68,13 @@ func (q *queue) choose(dst []*Item) []*Item {
 	if dst = takeBatch(&q.released, dst); len(dst) > 0 {
 		return dst
 	}
-	if dst = takeBatch(&q.local.votes, dst); len(dst) > 0 {
+	if dst = takeBatch(&q.local.attestations, dst); len(dst) > 0 {
 		return dst
 	}
-	if dst = q.votes.take(dst); len(dst) > 0 {
+	if dst = q.attestations.take(dst); len(dst) > 0 {
 		return dst
 	}
-	if q.proofs < q.workers-1 {
+	if q.aggregating < q.workers-1 {
 		if it := q.takeAggregate(); it != nil {
 			return append(dst, it)
 		}
@@ -103,18 +103,18 @@ func takeBatch(l *list, dst []*Item) []*Item {
 
 // ready tells whether take would return something.
 func (q *queue) ready() bool {
-	if q.local.blocks.n+len(q.blocks.items)+q.released.n+q.local.votes.n+q.votes.n > 0 {
+	if q.local.blocks.n+len(q.blocks.items)+q.released.n+q.local.attestations.n+q.attestations.n > 0 {
 		return true
 	}
 
-	return q.local.aggregates.n+len(q.aggregates.items) > 0 && (q.proofs == 0 || q.proofs < q.workers-1)
+	return q.local.aggregates.n+len(q.aggregates.items) > 0 && (q.aggregating == 0 || q.aggregating < q.workers-1)
 }
 
 // leave takes an item off its worker.
 func (q *queue) leave(it *Item) {
 	q.running[it.Class]--
 	if it.kind == kindAggregate {
-		q.proofs--
+		q.aggregating--
 	}
 }
 
@@ -127,8 +127,8 @@ func (q *queue) remove(it *Item) {
 		q.local.remove(it)
 	case it.kind == kindBlock:
 		q.blocks.remove(it)
-	case it.kind == kindVote:
-		q.votes.remove(it)
+	case it.kind == kindAttestation:
+		q.attestations.remove(it)
 	default:
 		q.aggregates.remove(it)
 	}
@@ -143,13 +143,13 @@ func (q *queue) waiting(f func(*Item)) {
 		}
 	}
 	each(&q.local.blocks)
-	each(&q.local.votes)
+	each(&q.local.attestations)
 	each(&q.local.aggregates)
 	each(&q.released)
-	for _, s := range q.votes.slots {
+	for _, s := range q.attestations.slots {
 		each(&s.order)
 	}
-	each(&q.votes.late)
+	each(&q.attestations.late)
 	for _, it := range q.blocks.items {
 		f(it)
 	}

@@ -46,7 +46,7 @@ func kindOf(c Class) kind {
 	case ClassBlock:
 		return kindBlock
 	case ClassAttestation:
-		return kindVote
+		return kindAttestation
 	case ClassAggregate:
 		return kindAggregate
 	}
@@ -60,8 +60,8 @@ func (p *Pipeline) screen(it *Item) wire.Reason {
 		return wire.ReasonInternalError
 	case kindBlock:
 		return p.screenBlock(it)
-	case kindVote:
-		return p.screenVote(it)
+	case kindAttestation:
+		return p.screenAttestation(it)
 	case kindAggregate:
 		return p.screenAggregate(it)
 	}
@@ -69,8 +69,8 @@ func (p *Pipeline) screen(it *Item) wire.Reason {
 	return wire.ReasonInternalError
 }
 
-// screenVote, in order: encoding, registry, slot window, subnet, verified vote.
-func (p *Pipeline) screenVote(it *Item) wire.Reason {
+// screenAttestation, in order: encoding, registry, slot window, subnet, verified vote.
+func (p *Pipeline) screenAttestation(it *Item) wire.Reason {
 	a, err := p.cfg.Profile.DecodeAttestation(it.Payload)
 	if err != nil {
 		return decodeReason(err)
@@ -79,7 +79,7 @@ func (p *Pipeline) screenVote(it *Item) wire.Reason {
 	if uint64(a.ValidatorIndex) >= uint64(p.cfg.Validators) {
 		return wire.ReasonUnknownValidator
 	}
-	if r := p.inWindow(it.Slot, voteSlots); r != wire.ReasonNone {
+	if r := p.inWindow(it.Slot, attestationSlots); r != wire.ReasonNone {
 		return r
 	}
 	if wire.SubnetOf(a.ValidatorIndex, p.cfg.Committees) != it.Subnet {
@@ -90,7 +90,7 @@ func (p *Pipeline) screenVote(it *Item) wire.Reason {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	return p.dedupe.checkVote(a.ValidatorIndex, it.Slot, it.DataRoot)
+	return p.dedupe.checkAttestation(a.ValidatorIndex, it.Slot, it.DataRoot)
 }
 
 // screenAggregate, in order: encoding with at least one participant, registry,

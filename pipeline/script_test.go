@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of the scri
 //
 // which starts a pipeline at the start of slot 10; block h1 is known. The others:
 //
-//	arrive NAME class=vote|aggregate|block|local-vote|local-aggregate|check
+//	arrive NAME class=attestation|aggregate|block|local-attestation|local-aggregate|check
 //	       [slot=S] [peer=P] [v=V or V,V,…] [head=hN] [data=N] [size=BYTES] [bad]
 //	finish NAME…      the check that NAME is in returns
 //	head hN           block hN is imported
@@ -221,8 +221,8 @@ func (s *script) arrive(name string, args map[string]string) {
 	it := &Item{}
 	var m any
 	switch strings.TrimPrefix(args["class"], "local-") {
-	case "vote":
-		it.Attestation = s.r.vote(indices[0], content, quality)
+	case "attestation":
+		it.Attestation = s.r.attestation(indices[0], content, quality)
 		m = it.Attestation
 	case "aggregate", "check":
 		it.Aggregate = s.r.aggregate(content, size, quality, indices...)

@@ -2,14 +2,14 @@ package pipeline
 
 import "aggnode/wire"
 
-// settleVotes records what the signatures proved.
-func (p *Pipeline) settleVotes(asked []*Item, out []wire.Reason) {
+// settleAttestations records what the signatures proved.
+func (p *Pipeline) settleAttestations(asked []*Item, out []wire.Reason) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, it := range asked {
 		r := out[i]
 		if r == wire.ReasonNone {
-			r = p.dedupe.markVote(it.Attestation.ValidatorIndex, it.Slot, it.DataRoot)
+			r = p.dedupe.markAttestation(it.Attestation.ValidatorIndex, it.Slot, it.DataRoot)
 		}
 		if r != wire.ReasonNone {
 			p.finishLocked(it, r)
@@ -21,8 +21,8 @@ func (p *Pipeline) settleVotes(asked []*Item, out []wire.Reason) {
 	}
 }
 
-// parkVotes parks the verified votes of a batch; false as in enter.
-func (p *Pipeline) parkVotes(batch []*Item, missing wire.Root, imports uint64) bool {
+// parkAttestations parks the verified votes of a batch; false as in enter.
+func (p *Pipeline) parkAttestations(batch []*Item, missing wire.Root, imports uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if imports != p.imports.Load() {
@@ -133,6 +133,6 @@ func (p *Pipeline) deliver(it *Item) {
 func (p *Pipeline) withdraw(it *Item, r wire.Reason) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dedupe.forgetVote(it.Attestation.ValidatorIndex, it.Slot)
+	p.dedupe.forgetAttestation(it.Attestation.ValidatorIndex, it.Slot)
 	p.finishLocked(it, r)
 }

@@ -44,7 +44,7 @@ func (p *Pipeline) Stats() Stats {
 	})
 	s := Stats{
 		Workers: p.limits.Workers, Busy: p.queue.busy, AggregateBytes: p.queue.aggregates.bytes,
-		ParkedAttestations: p.park.votes, ParkedAggregates: len(p.park.aggregates), ParkedHeads: len(p.park.heads),
+		ParkedAttestations: p.park.attestations, ParkedAggregates: len(p.park.aggregates), ParkedHeads: len(p.park.heads),
 	}
 	for _, c := range Classes() {
 		s.Classes = append(s.Classes, ClassStats{

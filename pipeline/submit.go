@@ -10,17 +10,13 @@ import (
 	"aggnode/wire"
 )
 
-// voteSpans is how many votes there are to one span.
-const voteSpans = 64
+// attestationSpans is how many votes there are to one span.
+const attestationSpans = 64
 
 // Submit takes an item that Screen returned, and waits for its outcome: until a
 // worker has it, it has to make room, its deadline comes or ctx ends. It never
 // waits longer than the verdict deadline of the class.
-func (p *Pipeline) Submit(ctx context.Context, it *Item) Outcome {
-	it.kind = it.content()
-
-	return p.submit(ctx, it)
-}
+func (p *Pipeline) Submit(ctx context.Context, it *Item) Outcome { return p.submit(ctx, it) }
 
 // SubmitLocal takes a vote, an aggregate or a block of our own and waits as
 // Submit does. It is checked like any other (invariant 5), recorded as verified
@@ -40,7 +36,7 @@ func (p *Pipeline) SubmitLocal(ctx context.Context, it *Item) Outcome {
 			}
 			it.Payload, it.Size = raw, len(raw)
 		}
-	case kindVote:
+	case kindAttestation:
 		it.Slot, it.DataRoot = it.Attestation.Data.Slot, it.Attestation.Data.HashTreeRoot()
 		if uint64(it.Attestation.ValidatorIndex) >= uint64(p.cfg.Validators) {
 			return p.refuseNew(it, wire.ReasonUnknownValidator)
@@ -83,14 +79,14 @@ func (p *Pipeline) submit(ctx context.Context, it *Item) (out Outcome) {
 	return it.outcome // written before done was closed, or by giveUp at the latest
 }
 
-// startSpan starts the span of an aggregate, and of one vote in voteSpans; nil
+// startSpan starts the span of an aggregate, and of one vote in attestationSpans; nil
 // for the other items.
 func (p *Pipeline) startSpan(ctx context.Context, it *Item) (context.Context, trace.Span) {
 	switch it.kind {
 	case kindUnknown, kindBlock:
 		return ctx, nil
-	case kindVote:
-		if p.sampled.Add(1)%voteSpans != 0 {
+	case kindAttestation:
+		if p.sampled.Add(1)%attestationSpans != 0 {
 			return ctx, nil
 		}
 	case kindAggregate:
@@ -139,15 +135,15 @@ func (p *Pipeline) deadlinesOf(it *Item) (answer, useful time.Time) {
 		useful = latest(p.clock.SlotStart(it.Slot+blockSlots), it.Arrival.Add(p.cfg.SlotDuration))
 
 		return useful, useful
-	case kindVote:
-		useful = p.clock.SlotStart(it.Slot + voteSlots)
+	case kindAttestation:
+		useful = p.clock.SlotStart(it.Slot + attestationSlots)
 		answer = it.Arrival.Add(2 * p.interval)
 	case kindAggregate:
 		useful = p.clock.SlotStart(it.Slot + aggregateSlots)
 		answer = it.Arrival.Add(p.cfg.SlotDuration)
 	}
 	if it.Class == ClassLocal {
-		useful = p.clock.SlotStart(it.Slot + voteSlots) // end of its own slot+1
+		useful = p.clock.SlotStart(it.Slot + attestationSlots) // end of its own slot+1
 		if it.checkOnly {
 			useful = latest(useful, it.Arrival.Add(p.cfg.SlotDuration)) // a late proof is judged all the same
 		}
@@ -238,8 +234,8 @@ func (p *Pipeline) newnessLocked(it *Item, now time.Time) wire.Reason {
 	switch it.kind {
 	case kindUnknown, kindBlock:
 		return wire.ReasonNone
-	case kindVote:
-		return p.dedupe.checkVote(it.Attestation.ValidatorIndex, it.Slot, it.DataRoot)
+	case kindAttestation:
+		return p.dedupe.checkAttestation(it.Attestation.ValidatorIndex, it.Slot, it.DataRoot)
 	case kindAggregate:
 		if it.checkOnly {
 			return wire.ReasonNone

@@ -44,10 +44,10 @@ type situation struct {
 
 func situations() []situation {
 	vote := func(v int, quality byte) func(r *rig) Outcome {
-		return func(r *rig) Outcome { return r.receive("p", r.vote(v, dataFor(10, 1, 0), quality)) }
+		return func(r *rig) Outcome { return r.receive("p", r.attestation(v, dataFor(10, 1, 0), quality)) }
 	}
 	voteOn := func(data wire.AttestationData) func(r *rig) Outcome {
-		return func(r *rig) Outcome { return r.receive("p", r.vote(3, data, good)) }
+		return func(r *rig) Outcome { return r.receive("p", r.attestation(3, data, good)) }
 	}
 	agg := func(quality byte, indices ...int) func(r *rig) Outcome {
 		return func(r *rig) Outcome { return r.receive("p", r.aggregate(dataFor(10, 1, 0), 100, quality, indices...)) }
@@ -88,7 +88,7 @@ func situations() []situation {
 		{"vote twice", first(vote(3, good)), vote(3, good), wire.ReasonDuplicate, false},
 		{"second vote of a validator", first(vote(3, good)), voteOn(dataFor(10, 1, 7)), wire.ReasonEquivocation, false},
 		{"forged second vote", first(vote(3, good)), func(r *rig) Outcome {
-			return r.receive("p", r.vote(3, dataFor(10, 1, 7), bad))
+			return r.receive("p", r.attestation(3, dataFor(10, 1, 7), bad))
 		}, wire.ReasonBadSignature, true},
 		{"vote on an unknown head", none, voteOn(dataFor(10, 9, 0)), wire.ReasonUnknownHead, false},
 		{"vote while the pool is full", func(r *rig) { r.sink.full = true }, vote(3, good), wire.ReasonPoolFull, false},
@@ -151,7 +151,7 @@ func TestEverySituationEndsWithItsReason(t *testing.T) {
 				r.head.fail, r.head.admit, r.head.insert = false, 0, 0
 				r.head.mu.Unlock()
 				r.sink.full, r.sink.fail = false, false
-				require.Equal(t, Accept, r.receive("q", r.vote(900, dataFor(10, 1, 0), good)).Verdict, "and the worker lives")
+				require.Equal(t, Accept, r.receive("q", r.attestation(900, dataFor(10, 1, 0), good)).Verdict, "and the worker lives")
 			})
 		})
 	}
@@ -160,7 +160,7 @@ func TestEverySituationEndsWithItsReason(t *testing.T) {
 func TestAVoteOfAnotherSubnetIsIgnored(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(c *Config) { c.Committees = 4; c.Subnets = []wire.SubnetID{1, 3} }, func(r *rig) {
-		_, payload := r.encode(r.vote(6, dataFor(10, 1, 0), good))
+		_, payload := r.encode(r.attestation(6, dataFor(10, 1, 0), good))
 		it, out := r.Screen(wire.Topic{Kind: wire.TopicAttestation, Subnet: 1}, "p", payload)
 		require.Nil(t, it)
 		require.Equal(t, outcomeOf(wire.ReasonWrongSubnet), out)
@@ -201,7 +201,7 @@ func TestTheSlotWindowHasTheWidthOfOneIntervalAhead(t *testing.T) {
 
 					return out.Reason
 				}
-				require.Equal(t, tt.vote, screen(r.vote(1, dataFor(tt.slot, 1, 0), good)))
+				require.Equal(t, tt.vote, screen(r.attestation(1, dataFor(tt.slot, 1, 0), good)))
 				require.Equal(t, tt.agg, screen(r.aggregate(dataFor(tt.slot, 1, 0), 10, good, 1)))
 			})
 		})
@@ -214,7 +214,7 @@ func TestBeforeGenesisOnlySlotZeroIsNear(t *testing.T) {
 		clock := &testClock{genesis: time.Now().Add(testSlot), slot: testSlot}
 		r := newRig(t, clock, nil)
 		screen := func(slot wire.Slot) wire.Reason {
-			topic, payload := r.encode(r.vote(1, dataFor(slot, 1, 0), good))
+			topic, payload := r.encode(r.attestation(1, dataFor(slot, 1, 0), good))
 			_, out := r.Screen(topic, "p", payload)
 
 			return out.Reason
@@ -232,10 +232,10 @@ func TestLocalItemsAreCheckedLikeOthers(t *testing.T) {
 		ctx := context.Background()
 		data := dataFor(10, 1, 0)
 		local := func(it *Item) wire.Reason { return r.SubmitLocal(ctx, it).Reason }
-		require.Equal(t, wire.ReasonNone, local(&Item{Attestation: r.vote(5, data, good)}))
-		require.Equal(t, wire.ReasonDuplicate, local(&Item{Attestation: r.vote(5, data, good)}))
-		require.Equal(t, wire.ReasonBadSignature, local(&Item{Attestation: r.vote(6, data, bad)}))
-		require.Equal(t, wire.ReasonUnknownValidator, local(&Item{Attestation: r.vote(5000, data, good)}))
+		require.Equal(t, wire.ReasonNone, local(&Item{Attestation: r.attestation(5, data, good)}))
+		require.Equal(t, wire.ReasonDuplicate, local(&Item{Attestation: r.attestation(5, data, good)}))
+		require.Equal(t, wire.ReasonBadSignature, local(&Item{Attestation: r.attestation(6, data, bad)}))
+		require.Equal(t, wire.ReasonUnknownValidator, local(&Item{Attestation: r.attestation(5000, data, good)}))
 		require.Equal(t, wire.ReasonNone, local(&Item{Block: r.block(10, good)}))
 		require.Equal(t, wire.ReasonMalformed, local(&Item{Block: &wire.SignedBlock{}}), "no signature to encode")
 		require.Equal(t, wire.ReasonNone, local(&Item{Aggregate: r.aggregate(data, 10, good, 1, 2)}))

@@ -19,9 +19,19 @@ const stackInterval = time.Minute
 type worker struct {
 	p     *Pipeline
 	items []*Item
-	votes []*wire.SignedAttestation
+	batch []*wire.SignedAttestation
 	asked []*Item
 	out   []wire.Reason
+}
+
+func newWorker(p *Pipeline) *worker {
+	return &worker{
+		p:     p,
+		items: make([]*Item, 0, maxBatch),
+		batch: make([]*wire.SignedAttestation, 0, maxBatch),
+		asked: make([]*Item, 0, maxBatch),
+		out:   make([]wire.Reason, 0, maxBatch),
+	}
 }
 
 // runWorker takes work until ctx ends. The worker keeps its thread, so that what
@@ -29,13 +39,7 @@ type worker struct {
 func (p *Pipeline) runWorker(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	w := &worker{
-		p:     p,
-		items: make([]*Item, 0, maxBatch),
-		votes: make([]*wire.SignedAttestation, 0, maxBatch),
-		asked: make([]*Item, 0, maxBatch),
-		out:   make([]wire.Reason, 0, maxBatch),
-	}
+	w := newWorker(p)
 	for w.take() {
 		w.process(ctx)
 		w.putDown()
@@ -84,7 +88,7 @@ func (w *worker) putDown() {
 	}
 	clear(w.items)
 	clear(w.asked)
-	clear(w.votes)
+	clear(w.batch)
 	p.wakeLocked() // a proof less on the workers may be room for one that waits
 }
 
@@ -102,7 +106,7 @@ func (w *worker) process(ctx context.Context) {
 		panic("pipeline: item without content in a queue")
 	case kindBlock:
 		w.block(ctx, first)
-	case kindVote:
+	case kindAttestation:
 		w.attestations(ctx, w.items)
 	case kindAggregate:
 		w.aggregate(ctx, first)
@@ -147,12 +151,12 @@ func (w *worker) attestations(ctx context.Context, batch []*Item) {
 	w.pick(batch)
 	if len(w.asked) > 0 {
 		sctx, end := p.startCheck(ctx, w.asked[0])
-		p.verifier.Attestations(sctx, w.votes, w.out)
+		p.verifier.Attestations(sctx, w.batch, w.out)
 		end()
-		p.settleVotes(w.asked, w.out)
+		p.settleAttestations(w.asked, w.out)
 	}
 	for r == wire.ReasonUnknownHead {
-		if p.parkVotes(batch, missing, imports) {
+		if p.parkAttestations(batch, missing, imports) {
 			return
 		}
 		imports, r, missing = p.checkData(batch[0])
@@ -166,7 +170,7 @@ func (w *worker) attestations(ctx context.Context, batch []*Item) {
 
 			continue
 		}
-		p.metrics.validVotes.Inc()
+		p.metrics.validAttestations.Inc()
 		if p.sink.AddAttestation(ctx, it.Attestation, it.DataRoot) {
 			p.deliver(it)
 		} else {
@@ -188,20 +192,20 @@ func (p *Pipeline) checkData(it *Item) (imports uint64, r wire.Reason, missing w
 // that another worker made superfluous.
 func (w *worker) pick(batch []*Item) {
 	p := w.p
-	w.asked, w.votes = w.asked[:0], w.votes[:0]
+	w.asked, w.batch = w.asked[:0], w.batch[:0]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, it := range batch {
 		if it.verified {
 			continue // it was parked
 		}
-		if r := p.dedupe.checkVote(it.Attestation.ValidatorIndex, it.Slot, it.DataRoot); r != wire.ReasonNone {
+		if r := p.dedupe.checkAttestation(it.Attestation.ValidatorIndex, it.Slot, it.DataRoot); r != wire.ReasonNone {
 			p.finishLocked(it, r)
 
 			continue
 		}
 		w.asked = append(w.asked, it)
-		w.votes = append(w.votes, it.Attestation)
+		w.batch = append(w.batch, it.Attestation)
 	}
 	w.out = w.out[:len(w.asked)]
 	for i := range w.out {
@@ -277,8 +281,8 @@ func (p *Pipeline) recovered(v any, w *worker, items ...*Item) {
 		if it.state != stateNew && !it.heldBy(w) {
 			continue // passed on before the panic
 		}
-		if it.kind == kindVote && it.verified {
-			p.dedupe.forgetVote(it.Attestation.ValidatorIndex, it.Slot)
+		if it.kind == kindAttestation && it.verified {
+			p.dedupe.forgetAttestation(it.Attestation.ValidatorIndex, it.Slot)
 		}
 		p.finishLocked(it, wire.ReasonInternalError)
 	}

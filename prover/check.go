@@ -41,28 +41,21 @@ func (c *Client) Inspect(ctx context.Context, proof []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// check asks one child and, where that child died through no proven fault of these bytes, another one once. So a
-// proof that hangs or crashes a verifier takes no honest check with it: after a crash with several checks in flight
-// each of them is repeated alone.
+// checkTries is how often a check is sent at most. The second time it may be in flight beside the culprit once more.
+const checkTries = 3
+
+// check asks one child and, where that child died through no proven fault of these bytes, another one. So a proof that
+// hangs or crashes a verifier takes no honest check with it: after a crash with several checks in flight each of them
+// is repeated alone.
 func (c *Client) check(ctx context.Context, name string, k kind, claim Claim, proof []byte, judge func(*result) error) (result, error) {
 	began := time.Now()
 	c.metrics.running.Inc()
 	defer c.metrics.running.Dec()
 	req := request{deadline: c.cfg.CallTimeout, claim: claim, proof: proof}
-	r, retry, err := c.checkOnce(ctx, k, &req)
-	if retry != retryNo && ctx.Err() == nil {
+	r, again, err := c.checkOnce(ctx, k, &req)
+	for try := 1; again != retryNo && try < checkTries && ctx.Err() == nil; try++ {
 		c.metrics.retries.Inc()
-		if retry == retryAlone {
-			select {
-			case c.suspects <- struct{}{}:
-				r, _, err = c.checkOnce(ctx, k, &req)
-				<-c.suspects
-			case <-ctx.Done():
-				err = unavailable(ctxError(ctx))
-			}
-		} else {
-			r, _, err = c.checkOnce(ctx, k, &req)
-		}
+		r, again, err = c.checkAgain(ctx, k, &req, again)
 	}
 	if err == nil {
 		err = judge(&r)
@@ -78,6 +71,26 @@ const (
 	retryNow                // another call was at fault, or none was
 	retryAlone              // several calls were in flight when the child died
 )
+
+// checkAgain repeats a check. It waits up to CallTimeout for a child, since the spare may be the one that a culprit
+// among the repeated checks has ended.
+func (c *Client) checkAgain(ctx context.Context, k kind, req *request, how retry) (result, retry, error) {
+	if how == retryAlone {
+		select {
+		case c.suspects <- struct{}{}:
+			defer func() { <-c.suspects }()
+		case <-ctx.Done():
+			return result{}, retryNo, unavailable(ctxError(ctx))
+		}
+	}
+	wait, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	err := c.WaitReady(wait)
+	cancel()
+	if err != nil {
+		return result{}, retryNo, unavailable(err)
+	}
+	return c.checkOnce(ctx, k, req)
+}
 
 func (c *Client) checkOnce(ctx context.Context, k kind, req *request) (result, retry, error) {
 	p, err := c.serving()

@@ -148,16 +148,13 @@ func (t *conformance) badJobs(ctx context.Context, p *process) {
 			return refused(err, index, codes...)
 		})
 	}
-	alter := func(i int, f func(*Raw)) Job {
-		j := t.sub(slices.Clone(t.job.Raw[:2]))
-		f(&j.Raw[i])
-		return j
-	}
 	size := p.caps.SignatureSize
-	refuse("the second of two signatures altered: refused and named",
-		alter(1, func(r *Raw) { r.Signature = flipBit(r.Signature, size/2) }), 1, CodeBadSignature)
-	refuse("a signature under another key: refused and named",
-		alter(0, func(r *Raw) { r.PublicKey = t.job.Raw[1].PublicKey }), 0, CodeBadSignature)
+	altered := t.sub(slices.Clone(t.job.Raw[:2]))
+	altered.Raw[1].Signature = flipBit(altered.Raw[1].Signature, size/2)
+	refuse("the second of two signatures altered: refused and named", altered, 1, CodeBadSignature)
+	swapped := t.sub(slices.Clone(t.job.Raw[:2]))
+	swapped.Raw[0].PublicKey, swapped.Raw[1].PublicKey = t.job.Raw[1].PublicKey, t.job.Raw[0].PublicKey
+	refuse("two signatures under each other's key: refused and named", swapped, 0, CodeBadSignature)
 	other := t.sub(t.job.Raw[:2])
 	other.Message[0] ^= 1
 	refuse("signatures of another message: refused and named", other, 0, CodeBadSignature)

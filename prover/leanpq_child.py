@@ -24,14 +24,10 @@ LIMITS = {HELLO: 4 << 20, PING: 64, JOB: 64 << 20, CHECK: 4 << 20, INSPECT: 4 <<
 PHASE_SETUP, PHASE_CHECK, PHASE_PROVE, PHASE_SIGN = 1, 2, 3, 4
 NO_INDEX = 0xFFFFFFFF
 
-SCHEME = "keccak"
-KEY, MESSAGE, SIGNATURE = 32, 32, 2404
-MAX_CHILDREN = 16        # the package refuses 17
-MAX_RAW = 512            # a guess, not a limit of the package: 64 take 1.4 s and 779 MiB on two cores, and it grows in steps
-PROOF_MAX = 524288       # the cap of the network's containers; the longest seen has 243,592
-MAX_SAMPLES = 4          # a key costs 5 s of CPU
-# Peak resident memory in bytes, measured with 0.7.0 on two cores: set-up, a proof of few signatures, and more for each.
-SETUP_MEMORY, PROVE_MEMORY, RAW_MEMORY, CHILD_MEMORY = 340 << 20, 160 << 20, 5 << 20, 560 << 20
+KEY, MESSAGE = 32, 32
+PROOF_MAX = 524288  # the cap of the network's containers
+MAX_SAMPLES = 4     # making a key may cost seconds
+OVERLAP_FLAG, CLAIMS_FLAG, SAMPLES_FLAG = 1, 2, 4
 
 
 class Refusal(Exception):
@@ -140,10 +136,20 @@ def resident():
         return int(f.read().split()[1]) * resource.getpagesize()
 
 
-class Backend:
-    """What is asked of py_lean_pq."""
+class LeanPQ:
+    """What is asked of py_lean_pq. Another backend is another class with these attributes and methods."""
+
+    name, scheme, signature_size = "lean-pq", "keccak", 2404
+    max_children = 16  # the package refuses 17
+    max_raw = 512      # a guess, no limit of the package: 64 take 1.4 s and 779 MiB on two cores, and it grows in steps
+    min_inputs = 1
+    flags = OVERLAP_FLAG | CLAIMS_FLAG | SAMPLES_FLAG
+    # Peak resident memory in bytes, measured with 0.7.0 on two cores: after set-up, and what a proof of few signatures, a
+    # further signature and a child add.
+    memory = (340 << 20, 160 << 20, 5 << 20, 560 << 20)
 
     def __init__(self):
+        """Loads the package and sets it up: seconds."""
         fault = cpu_fault()
         if fault:
             raise Refusal(CPU_UNSUPPORTED, fault)
@@ -155,16 +161,16 @@ class Backend:
         except ImportError as e:
             raise Refusal(BACKEND_MISSING, f"import py_lean_pq: {e}") from None
         self.lib = py_lean_pq
-        self.revision = py_lean_pq.__version__
+        self.revision = "py_lean_pq " + py_lean_pq.__version__
         self.keys = []
-
-    def setup(self):
         self.lib.setup()
 
-    def check_signature(self, epoch, message, key, signature):
+    def own_answers(self):
+        """Sound proofs accepted and altered ones refused, of those made for a scheme without known proofs."""
+        return 0, 0
+
+    def signature_fault(self, epoch, message, key, signature):
         """None where the signature is sound, else why not."""
-        if len(signature) != SIGNATURE:
-            return f"a signature of {len(signature)} bytes, must be {SIGNATURE}"
         leaf = int.from_bytes(signature[:4], "little")
         if leaf != epoch:
             return f"a signature at epoch {leaf}, must be {epoch}"
@@ -174,10 +180,13 @@ class Backend:
             return str(e)
         return None
 
+    def check(self, claim, proof):
+        """Checks a proof; the (key, message) pairs that it claims, and the number of its claims of other kinds. The
+        wanted claim is None for inspect; a proof that lists its claims needs none."""
+        _, claims, others = self.load(proof)
+        return claims, others
+
     def load(self, proof):
-        """Checks a proof; its claims and the number of claims of other kinds."""
-        if not 0 < len(proof) <= PROOF_MAX:
-            raise Refusal(INVALID_PROOF, f"a proof of {len(proof)} bytes")
         try:
             aggregate = self.lib.Aggregate.from_bytes(proof)
         except (self.lib.LeanPqError, ValueError) as e:
@@ -190,28 +199,9 @@ class Backend:
         roots = struct.unpack_from("<Q", proof, at)[0] if len(proof) >= at + 8 else 1
         return aggregate, claims, others + min(roots, 1 << 20)
 
-    def prove(self, epoch, message, size, raws, children):
-        if len(raws) > MAX_RAW:
-            raise Refusal(TOO_MANY_RAW, f"{len(raws)} raw signatures, limit {MAX_RAW}")
-        if len(children) > MAX_CHILDREN:
-            raise Refusal(TOO_MANY_CHILDREN, f"{len(children)} children, limit {MAX_CHILDREN}")
-        if not raws and not children:
-            raise Refusal(TOO_FEW_INPUTS, "no inputs")
-        if raws and size != SIGNATURE:
-            raise Refusal(BAD_LENGTH, f"signatures of {size} bytes, must be {SIGNATURE}", 0)
-        for i, (key, signature) in enumerate(raws):
-            fault = self.check_signature(epoch, message, key, signature)
-            if fault:
-                raise Refusal(BAD_SIGNATURE, fault, i)
-        inner = []
-        for i, ((_, child_message, keys), proof) in enumerate(children):
-            try:
-                aggregate, claims, others = self.load(proof)
-            except Refusal as e:
-                raise Refusal(BAD_CHILD, e.text, i) from None
-            if others or child_message != message or claims != [(k, message) for k in keys]:
-                raise Refusal(BAD_CHILD, "the child's proof makes other claims than given", i)
-            inner.append(aggregate)
+    def prove(self, epoch, message, raws, children):
+        """Proves checked inputs: claims, others and the proof."""
+        inner = [self.load(proof)[0] for _, proof in children]
         try:
             aggregate = self.lib.aggregate(children=inner, xmss=[(k, message, s) for k, s in raws])
         except (self.lib.LeanPqError, ValueError) as e:
@@ -219,15 +209,16 @@ class Backend:
         return aggregate.xmss_claims, len(aggregate.sphincs_claims), aggregate.to_bytes()
 
     def sample(self, n, epoch, message):
+        """n (key, signature) pairs of throw-away keys."""
         while len(self.keys) < n:
-            seed = bytes([len(self.keys) + 1]) * 32
-            self.keys.append(self.lib.XmssSecretKey.from_seed(seed))
+            self.keys.append(self.lib.XmssSecretKey.from_seed(bytes([len(self.keys) + 1]) * 32))
         return [(k.public_key, k.sign(message, epoch)) for k in self.keys[:n]]
 
 
 class Child:
-    def __init__(self, pipe):
+    def __init__(self, pipe, backend_class):
         self.pipe = pipe
+        self.backend_class = backend_class
         self.backend = None
         self.role = 0
         self.work = queue.Queue(maxsize=256)  # the parent has at most as many requests open as it has slots
@@ -323,32 +314,42 @@ class Child:
         self.pipe.write(ERROR, call, struct.pack("<HI", e.code, e.index) + text(e.text))
 
     def ready(self, hello):
-        backend = Backend()
-        backend.setup()
-        self.backend = backend
-        verdicts = bytearray()
-        for scheme, what, (epoch, message, keys), material in hello["known"]:
-            verdicts.append(self.verdict(what, epoch, message, keys, material) if scheme == SCHEME else 0)
-        flags = 7  # children may overlap, proofs list their claims, samples
+        b = self.backend = self.backend_class()
+        verdicts = bytes(self.verdict(*k) if k[0] == b.scheme else 0 for k in hello["known"])
         return b"".join([
-            MAGIC, struct.pack("<H", VERSION), text("lean-pq"), text("py_lean_pq " + backend.revision), text(SCHEME),
-            struct.pack("<9I", KEY, SIGNATURE, MAX_CHILDREN, MAX_RAW, 0, 1, PROOF_MAX, hello["threads"], flags),
-            struct.pack("<4Q", SETUP_MEMORY, PROVE_MEMORY, RAW_MEMORY, CHILD_MEMORY),
-            struct.pack("<H", len(verdicts)), bytes(verdicts), struct.pack("<2H", 0, 0),
+            MAGIC, struct.pack("<H", VERSION), text(b.name), text(b.revision), text(b.scheme),
+            struct.pack("<9I", KEY, b.signature_size, b.max_children, b.max_raw, 0, b.min_inputs, PROOF_MAX,
+                        hello["threads"], b.flags),
+            struct.pack("<4Q", *b.memory),
+            struct.pack("<H", len(verdicts)), verdicts, struct.pack("<2H", *b.own_answers()),
         ])
 
-    def verdict(self, what, epoch, message, keys, material):
-        if what == 1:
-            sound = len(keys) == 1 and self.backend.check_signature(epoch, message, keys[0], material) is None
-        else:
-            try:
-                _, claims, others = self.backend.load(material)
-                sound = not others and claims == [(k, message) for k in keys]
-            except Refusal:
-                sound = False
+    def verdict(self, _, what, claim, material):
+        try:
+            if what == 1:
+                sound = len(claim[2]) == 1 and self.signature_fault(*claim[:2], claim[2][0], material) is None
+            else:
+                sound = self.makes_claim(claim, material)
+        except Refusal:
+            sound = False
         return 1 if sound else 2
 
+    def signature_fault(self, epoch, message, key, signature):
+        if len(signature) != self.backend.signature_size:
+            return f"a signature of {len(signature)} bytes, must be {self.backend.signature_size}"
+        return self.backend.signature_fault(epoch, message, key, signature)
+
+    def check_proof(self, claim, proof):
+        if not 0 < len(proof) <= PROOF_MAX:
+            raise Refusal(INVALID_PROOF, f"a proof of {len(proof)} bytes")
+        return self.backend.check(claim, proof)
+
+    def makes_claim(self, claim, proof):
+        claims, others = self.check_proof(claim, proof)
+        return not others and claims == [(k, claim[1]) for k in claim[2]]
+
     def prove(self, r):
+        b = self.backend
         if self.role != PROVE:
             raise Refusal(UNSUPPORTED, "this child is a verifier")
         r.number("I")  # the deadline: the parent keeps it
@@ -356,17 +357,43 @@ class Child:
         size, raws = r.raws()
         children = [(r.claim(), r.blob()) for _ in range(r.count(KEY + 12))]
         r.end()
+        if len(raws) > b.max_raw:
+            raise Refusal(TOO_MANY_RAW, f"{len(raws)} raw signatures, limit {b.max_raw}")
+        if len(children) > b.max_children:
+            raise Refusal(TOO_MANY_CHILDREN, f"{len(children)} children, limit {b.max_children}")
+        if len(raws) + len(children) < max(1, b.min_inputs):
+            raise Refusal(TOO_FEW_INPUTS, f"{len(raws) + len(children)} inputs, at least {max(1, b.min_inputs)}")
+        if raws and size != b.signature_size:
+            raise Refusal(BAD_LENGTH, f"signatures of {size} bytes, must be {b.signature_size}", 0)
+        if not b.flags & OVERLAP_FLAG:
+            keys = [k for k, _ in raws] + [k for claim, _ in children for k in claim[2]]
+            if len(set(keys)) != len(keys):
+                raise Refusal(OVERLAP, "inputs share a public key")
         wall, cpu = time.monotonic_ns(), time.process_time_ns()
-        claims, others, proof = self.backend.prove(epoch, message, size, raws, children)
+        for i, (key, signature) in enumerate(raws):
+            fault = self.signature_fault(epoch, message, key, signature)
+            if fault:
+                raise Refusal(BAD_SIGNATURE, fault, i)
+        for i, (claim, proof) in enumerate(children):
+            try:
+                fits = claim[:2] == (epoch, message) and self.makes_claim(claim, proof)
+            except Refusal as e:
+                raise Refusal(BAD_CHILD, e.text, i) from None
+            if not fits:
+                raise Refusal(BAD_CHILD, "the child's proof makes another claim than given", i)
+        claims, others, proof = b.prove(epoch, message, raws, children)
         return self.result(time.process_time_ns() - cpu, time.monotonic_ns() - wall, claims, others, proof)
 
     def check(self, kind, r):
         r.number("I")
-        _, message, keys = r.claim()
-        proof = r.blob()
+        claim, proof = r.claim(), r.blob()
         r.end()
+        if kind == INSPECT:
+            if not self.backend.flags & CLAIMS_FLAG:
+                raise Refusal(UNSUPPORTED, "proofs of this backend do not list their claims")
+            claim = None
         wall, cpu = time.monotonic_ns(), time.thread_time_ns()
-        _, claims, others = self.backend.load(proof)
+        claims, others = self.check_proof(claim, proof)
         return self.result(time.thread_time_ns() - cpu, time.monotonic_ns() - wall, claims, others, b"")
 
     def sample(self, r):
@@ -375,7 +402,7 @@ class Child:
         if not 1 <= n <= MAX_SAMPLES:
             raise Refusal(UNSUPPORTED, f"{n} samples, limit {MAX_SAMPLES}")
         samples = self.backend.sample(n, epoch, message)
-        return struct.pack("<II", SIGNATURE, n) + b"".join(k + s for k, s in samples)
+        return struct.pack("<II", self.backend.signature_size, n) + b"".join(k + s for k, s in samples)
 
     def result(self, cpu, wall, claims, others, proof):
         return b"".join([struct.pack("<QQII", cpu, wall, others, len(claims)),
@@ -395,13 +422,14 @@ class Child:
                             self.pipe.write(PROGRESS, call, struct.pack("<BQQ", phase, cpu, rss))
 
 
-def main():
+def main(backend_class):
     try:
         with open("/proc/self/comm", "w", encoding="ascii") as f:
             f.write("aggnode-prover")
     except OSError:
         pass
-    Child(Pipe(3, 4)).serve()
+    Child(Pipe(3, 4), backend_class).serve()
 
 
-main()
+if __name__ == "__main__":
+    main(LeanPQ)

@@ -214,8 +214,9 @@ func (s *Signer) Run(ctx context.Context) error {
 
 		return nil
 	}
-	s.warmFirst(ctx)
-	for next := s.firstDuty(); ; {
+	next := s.firstDuty()
+	s.warmFirst(ctx, next)
+	for {
 		if s.clock.WaitUntil(ctx, s.clock.IntervalStart(next, 1)) != nil {
 			return nil
 		}

@@ -180,25 +180,41 @@ func (s *Signer) recovered(err *error) {
 	}
 }
 
-// emit publishes one vote and gives it to our own pipeline.
+// emit publishes one vote and gives it to our own pipeline; one does not depend
+// on the other.
 func (s *Signer) emit(ctx context.Context, vote *wire.SignedAttestation) {
-	var err error
-	defer func() {
-		if err != nil && s.emitWarn.allow(s.clock.Now()) {
-			s.log.Warn("vote not sent or not taken by this node", "slot", uint64(vote.Data.Slot), "validator_index", uint64(vote.ValidatorIndex), "error", err.Error())
-		}
-	}()
-	defer s.recovered(&err)
-	_, err = s.publisher.PublishAttestation(ctx, vote)
-	if err != nil {
-		s.metrics.emitFailed.WithLabelValues(stagePublish).Inc()
-	} else {
-		s.metrics.published.Observe(s.clock.Now().Sub(s.clock.IntervalStart(vote.Data.Slot, 1)).Seconds())
+	err := errors.Join(s.publish(ctx, vote), s.deliver(ctx, vote))
+	if err != nil && s.emitWarn.allow(s.clock.Now()) {
+		s.log.Warn("vote not sent or not taken by this node", "slot", uint64(vote.Data.Slot),
+			"validator_index", uint64(vote.ValidatorIndex), "error", err.Error())
 	}
-	switch r := s.deliverer.SubmitAttestation(ctx, vote); r {
-	case wire.ReasonNone, wire.ReasonDuplicate: // a peer may have sent it back before
-	default:
-		s.metrics.emitFailed.WithLabelValues(stageDeliver).Inc()
-		err = errors.Join(err, fmt.Errorf("own pipeline: %s", r))
+}
+
+func (s *Signer) publish(ctx context.Context, vote *wire.SignedAttestation) (err error) {
+	defer s.countFailure(stagePublish, &err)
+	defer s.recovered(&err)
+	if _, err = s.publisher.PublishAttestation(ctx, vote); err != nil {
+		return err
+	}
+	s.metrics.published.Observe(s.clock.Now().Sub(s.clock.IntervalStart(vote.Data.Slot, 1)).Seconds())
+
+	return nil
+}
+
+func (s *Signer) deliver(ctx context.Context, vote *wire.SignedAttestation) (err error) {
+	defer s.countFailure(stageDeliver, &err)
+	defer s.recovered(&err)
+	r := s.deliverer.SubmitAttestation(ctx, vote)
+	if r == wire.ReasonNone || r == wire.ReasonDuplicate { // a peer may have sent it back before
+		return nil
+	}
+
+	return fmt.Errorf("own pipeline: %s", r)
+}
+
+// countFailure is deferred around a stage after signing.
+func (s *Signer) countFailure(stage string, err *error) {
+	if *err != nil {
+		s.metrics.emitFailed.WithLabelValues(stage).Inc()
 	}
 }

@@ -29,8 +29,7 @@ type warmTask struct {
 
 // warmFirst prepares the keys of the first duty that is still ahead, and of the
 // proposer of that slot and the next.
-func (s *Signer) warmFirst(ctx context.Context) {
-	first := s.firstDuty()
+func (s *Signer) warmFirst(ctx context.Context, first wire.Slot) {
 	tasks := append(s.voteTasks(first), s.proposalTasks(first)...)
 	start := s.clock.Now()
 	s.log.Info("prepare keys", "slot", uint64(first), "keys", len(tasks))

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -26,6 +27,7 @@ var (
 	metaBucket  = []byte("meta")
 	marksBucket = []byte("marks")
 	versionKey  = []byte("version")
+	summaryKey  = []byte("summary")
 )
 
 // lockTimeout is how long to wait for bbolt's own lock on the file. Ours on the
@@ -124,7 +126,7 @@ func createJournal(dir string) error {
 			return err
 		}
 
-		return meta.Put(versionKey, []byte{formatVersion})
+		return errors.Join(meta.Put(versionKey, []byte{formatVersion}), meta.Put(summaryKey, (&summary{}).value()))
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("make journal: %w", err)
@@ -180,11 +182,27 @@ func check(tx *bolt.Tx, path string) error {
 		return fmt.Errorf("format version %v, this program knows %d", v, formatVersion)
 	}
 
-	return marks.ForEach(func(key, value []byte) error {
+	want, err := parseSummary(meta.Get(summaryKey))
+	if err != nil {
+		return err
+	}
+	var have summary
+	if err := marks.ForEach(func(key, value []byte) error {
+		have.add(value)
+		if !bytes.Equal(marks.Get(key), value) { // a damaged branch page hides it
+			return fmt.Errorf("mark of key %x is not found", key)
+		}
 		_, err := parseMark(key, value)
 
 		return err
-	})
+	}); err != nil {
+		return err
+	}
+	if have != want {
+		return fmt.Errorf("marks are missing or old: %d of %d, or others than recorded", have.count, want.count)
+	}
+
+	return nil
 }
 
 // syncDir makes a rename in a directory durable.

@@ -39,7 +39,7 @@ func MessageID(topic string, data []byte) (id [MessageIDSize]byte) {
 	defer idScratches.Put(s)
 
 	domain, content := domainValidSnappy, data
-	if payload, err := decompress(s.payload[:cap(s.payload)], data, MaxPayloadSize); err == nil {
+	if payload, ok := decompress(s.payload[:cap(s.payload)], data, MaxPayloadSize); ok {
 		content = payload
 		if cap(payload) > cap(s.payload) {
 			s.payload = payload

@@ -26,26 +26,39 @@ func Compress(dst, payload []byte) []byte {
 // it. The announced length is refused, before anything is allocated, when it is
 // above the limit or more than the message could hold.
 func Decompress(message []byte, limit int) ([]byte, error) {
-	return decompress(nil, message, limit)
-}
-
-// decompress is Decompress into the storage of dst where that is large enough.
-func decompress(dst, message []byte, limit int) ([]byte, error) {
-	announced, n := binary.Uvarint(message)
+	out, ok := decompress(nil, message, limit)
+	if ok {
+		return out, nil
+	}
+	announced, plausible := announcedLength(message)
 	switch {
-	case n <= 0 || n > 5 || announced > 1<<32-1:
-		return nil, malformed("snappy block", "no length in %d bytes", len(message))
+	case !plausible:
+		return nil, malformed("snappy block", "%d bytes cannot have %d of content", len(message), announced)
 	case limit < 0 || announced > uint64(limit):
 		return nil, malformed("snappy block", "announces %d bytes, at most %d allowed", announced, limit)
-	case announced > uint64(len(message))*maxExpansion:
-		return nil, malformed("snappy block", "announces %d bytes in %d", announced, len(message))
+	}
+
+	return nil, malformed("snappy block", "corrupt")
+}
+
+// decompress is Decompress into the storage of dst where that is large enough,
+// without the cost of an error.
+func decompress(dst, message []byte, limit int) ([]byte, bool) {
+	announced, plausible := announcedLength(message)
+	if !plausible || limit < 0 || announced > uint64(limit) {
+		return nil, false
 	}
 	// Strict: the default decoder accepts an extension of s2 that other clients
 	// refuse, and the message id depends on who accepts what.
 	out, err := snappy.DecodeStrict(dst, message)
-	if err != nil {
-		return nil, malformed("snappy block", "%v", err)
-	}
 
-	return out, nil
+	return out, err == nil
+}
+
+// announcedLength returns the length in front of a message; plausible is false
+// where there is none, or where the message is too short for it.
+func announcedLength(message []byte) (announced uint64, plausible bool) {
+	announced, n := binary.Uvarint(message)
+
+	return announced, n > 0 && n <= 5 && announced <= 1<<32-1 && announced <= uint64(len(message))*maxExpansion
 }

@@ -89,9 +89,9 @@ func (p *Profile) EncodeState(s *State) ([]byte, error) {
 	return append(dst, votes...), nil
 }
 
-// orEmptyBits returns the bitlist, or that of no bits for nil.
+// orEmptyBits returns the bitlist, or that of no bits where there is none.
 func orEmptyBits(b []byte) []byte {
-	if b == nil {
+	if len(b) == 0 {
 		return emptySSZ
 	}
 

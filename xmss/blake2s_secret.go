@@ -133,8 +133,8 @@ type b2Found struct {
 // search tries randomizers until one makes the message's digest admissible: 2^14.85 trials of 3 compressions on average, 16 ms
 // in portable code. The randomizer of trial a is a hash over seed and message under a tweak with a in it.
 func (s *b2Secret) search(ctx context.Context, epoch uint32, message *[MessageSize]byte) (*b2Found, error) {
-	var prefix b2Encoder
-	prefix.init(&s.param, epoch, message)
+	var encoder b2Encoder
+	encoder.init(&s.param, epoch, message)
 	var first, second, encoded [trialLanes]lanes.Blake2sBlock
 	for k := range trialLanes {
 		s.param.tweak(&first[k], b2Randomizer, 0, epoch)
@@ -154,7 +154,7 @@ func (s *b2Secret) search(ctx context.Context, epoch uint32, message *[MessageSi
 		lanes.Blake2sAbsorb(states[:], second[:], 96, true)
 		for k := range states {
 			copy(encoded[k][:b2RandomizerSize/4], states[k][:])
-			states[k] = prefix.prefix
+			states[k] = encoder.prefix
 		}
 		lanes.Blake2sAbsorb(states[:], encoded[:], 96, true)
 		for k := range states {

@@ -48,10 +48,7 @@ func (b *rowBuilder) row(ctx context.Context, hash treeHasher, lo, hi uint32) ([
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(b.workers)
 	for i := range row {
-		if ctx.Err() != nil {
-			break
-		}
-		g.Go(func() error {
+		g.Go(func() error { // after ctx has ended, each returns at its first leaf
 			s, err := buildSubtree(ctx, hash, first+uint32(i), lo, hi)
 			if err != nil {
 				return err

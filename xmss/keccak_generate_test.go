@@ -25,7 +25,7 @@ func TestGeneratedKeccakKey(t *testing.T) {
 		require.NoError(t, err)
 		b, err := k.MarshalBinary()
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(goldenKeccakFile, b, 0o600))
+		require.NoError(t, os.WriteFile(goldenKeccakFile, b, 0o644))
 	}
 	// A range that ends in the next bottom tree: the same rows, but one tree more when it comes to sign there.
 	done := 0

@@ -145,7 +145,7 @@ func kcStepAll(blocks []lanes.KeccakBlock64, out []lanes.KeccakDigest) {
 
 // kcTopRoot is the root that a top layer's part leads to from the bottom root it signs; false when its digest is no codeword.
 func kcTopRoot(p *kcParam, index uint32, signed *node, part []byte) (root node, ok bool) {
-	g := kcGroup{}
+	var g kcGroup
 	g.params[0] = *p
 	if !g.encode(0, kcTop, index, signed[:], part) {
 		return root, false

@@ -34,13 +34,17 @@ func (p *pair[V]) get(ctx context.Context, key uint32, build func(context.Contex
 			return e.value, e.err
 		}
 		select {
-		case <-e.ready:
-			if e.err == nil {
-				return e.value, nil
+		case <-e.ready: // first alone: a value at hand is given whatever ctx says
+		default:
+			select {
+			case <-e.ready:
+			case <-ctx.Done():
+				var none V
+				return none, ctx.Err()
 			}
-		case <-ctx.Done():
-			var none V
-			return none, ctx.Err()
+		}
+		if e.err == nil {
+			return e.value, nil
 		}
 	}
 }

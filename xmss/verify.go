@@ -28,6 +28,12 @@ type Answer struct {
 // Source: ethereum/cryptography-specs, Xmss (blake2s); py-lean-pq 0.7.0 (keccak).
 func (s Scheme) VerifyBatch(checks []Check, answers []Answer) {
 	answers = answers[:len(checks)]
+	if !s.Valid() {
+		for i := range answers {
+			answers[i] = Answer{Err: ErrScheme}
+		}
+		return
+	}
 	for len(checks) > 0 {
 		n := min(len(checks), groupSize)
 		switch s {
@@ -35,10 +41,7 @@ func (s Scheme) VerifyBatch(checks []Check, answers []Answer) {
 			b2VerifyGroup(checks[:n], answers[:n])
 		case Keccak:
 			kcVerifyGroup(checks[:n], answers[:n])
-		case SchemeUnknown:
-			refuse(answers[:n])
-		default: // a number cast from outside the table
-			refuse(answers[:n])
+		case SchemeUnknown: // refused above
 		}
 		checks, answers = checks[n:], answers[n:]
 	}
@@ -50,12 +53,6 @@ func (s Scheme) Verify(pk PublicKey, epoch uint32, message [MessageSize]byte, si
 	var answers [1]Answer
 	s.VerifyBatch(checks[:], answers[:])
 	return answers[0].Err
-}
-
-func refuse(answers []Answer) {
-	for i := range answers {
-		answers[i] = Answer{Err: ErrScheme}
-	}
 }
 
 // batch is the set of signatures of one group that are still undecided, as indices into the group.

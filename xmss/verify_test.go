@@ -256,6 +256,24 @@ func TestEqualEpochsOfATreeShareTheirUpperPart(t *testing.T) {
 	require.Positive(t, shared)
 }
 
+func TestChecksDoNotAllocate(t *testing.T) {
+	r := readRegistry(t)
+	for s, checks := range map[xmss.Scheme][]xmss.Check{xmss.Blake2s: r.checks()[:9], xmss.Keccak: kcValid(t)[:9]} {
+		answers := make([]xmss.Answer, len(checks))
+		s.VerifyBatch(checks, answers)
+		for i := range checks {
+			require.NoError(t, answers[i].Err)
+			checks[i].Known = answers[i].Upper
+		}
+		require.Zero(t, testing.AllocsPerRun(5, func() { s.VerifyBatch(checks, answers) }), "%s, upper parts known", s)
+		for i := range checks {
+			checks[i].Known = nil
+			checks[i].Signature = checks[i].Signature[:i*100] // refused at once
+		}
+		require.Zero(t, testing.AllocsPerRun(5, func() { s.VerifyBatch(checks, answers) }), "%s, wrong lengths", s)
+	}
+}
+
 func FuzzVerify(f *testing.F) {
 	r := readRegistry(f)
 	blake, keccak := r.checks()[0], kcValid(f)[0]

@@ -50,9 +50,13 @@ func isFault(r wire.Reason) bool {
 	case wire.ReasonMalformed, wire.ReasonSchemeMismatch, wire.ReasonUnknownValidator, wire.ReasonEmptyParticipants, wire.ReasonBadSignature,
 		wire.ReasonBadProof, wire.ReasonClaimMismatch, wire.ReasonBadProposer, wire.ReasonBadCheckpoints:
 		return true
-	default:
-		return false
+	case wire.ReasonNone, wire.ReasonWrongSubnet, wire.ReasonStale, wire.ReasonEarly, wire.ReasonDuplicate, wire.ReasonSubsumed,
+		wire.ReasonEquivocation, wire.ReasonTooManyForSlot, wire.ReasonQueueFull, wire.ReasonEvicted, wire.ReasonExpired, wire.ReasonUnknownHead,
+		wire.ReasonUnknownParent, wire.ReasonVerifierUnavailable, wire.ReasonInternalError, wire.ReasonStopping, wire.ReasonPoolFull,
+		wire.ReasonUnverified:
 	}
+
+	return false
 }
 
 // build returns the unsigned block of a slot.

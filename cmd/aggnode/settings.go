@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/providers/posflag"
@@ -96,13 +95,25 @@ func addLogFlags(f *pflag.FlagSet) {
 
 // loadSettings merges the layers for the flag set of a command.
 func loadSettings(f *pflag.FlagSet) (*settings, error) {
-	k := koanf.New(".")
-	known := map[string]any{}
-	f.VisitAll(func(fl *pflag.Flag) { known[fl.Name] = nil })
-	delete(known, "config")
-	if err := k.Load(confmap.Provider(map[string]any{}, "."), nil); err != nil {
-		return nil, fmt.Errorf("load defaults: %w", err)
+	k, err := layers(f)
+	if err != nil {
+		return nil, err
 	}
+	var s settings
+	if err := k.Unmarshal("", &s); err != nil {
+		return nil, fmt.Errorf("read settings: %w", err)
+	}
+	return &s, nil
+}
+
+// layers merges defaults, file, environment and flags.
+func layers(f *pflag.FlagSet) (*koanf.Koanf, error) {
+	k := koanf.New(".")
+	runFlags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	addRunFlags(runFlags)
+	known := map[string]any{}
+	runFlags.VisitAll(func(fl *pflag.Flag) { known[fl.Name] = nil })
+	delete(known, "config")
 	path, err := f.GetString("config")
 	if err != nil {
 		return nil, fmt.Errorf("read --config: %w", err)
@@ -124,11 +135,12 @@ func loadSettings(f *pflag.FlagSet) (*settings, error) {
 	if err := k.Load(posflag.Provider(f, ".", k), nil); err != nil {
 		return nil, fmt.Errorf("read flags: %w", err)
 	}
-	var s settings
-	if err := k.Unmarshal("", &s); err != nil {
-		return nil, fmt.Errorf("read settings: %w", err)
+	for _, key := range k.Keys() {
+		if _, ok := known[key]; !ok {
+			k.Delete(key) // flags of the command itself
+		}
 	}
-	return &s, nil
+	return k, nil
 }
 
 func loadEnv(k *koanf.Koanf, known map[string]any) error {

@@ -15,10 +15,13 @@ const maxFileSize = 16 << 10
 
 const publicKeySize = 32 // bytes
 
+// The folder and not its files, so that gen can be built before they exist; what it has begun to write starts with a dot, which
+// embed leaves out.
+//
 //go:embed data
 var files embed.FS
 
-// Key is one signing key. File is a key file of package xmss (MarshalBinary) and must not be written to.
+// Key is one signing key. File is a key file of package xmss (MarshalBinary), below 16 KiB.
 type Key struct {
 	PublicKey [publicKeySize]byte
 	File      []byte

@@ -59,7 +59,7 @@ func run(ctx context.Context, name, dir string, workers int, check bool) error {
 
 // write makes the keys that are not yet in the partial file and gives it its final name.
 func write(ctx context.Context, scheme xmss.Scheme, final string, workers int) error {
-	f, err := os.OpenFile(final+".partial", os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(final), "."+filepath.Base(final)+".partial"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
