@@ -97,7 +97,7 @@ func (r *run) inFolder(ctx context.Context, dir string) (*Summary, error) {
 	if err := r.follow(ctx, total); err != nil {
 		return nil, err
 	}
-	rejected, err := r.observer().counter(ctx, "aggnode_verdicts_total", `class="aggregate"`, `verdict="reject"`)
+	rejected, err := r.observer().counter(ctx, "aggnode_pipeline_verdicts_total", `class="aggregate"`, `verdict="reject"`)
 	if err != nil {
 		return nil, fmt.Errorf("ask the observer for its verdicts: %w", err)
 	}

@@ -48,7 +48,6 @@ func (h *Host) screen(ctx context.Context, from peer.ID, msg *pubsub.Message) (r
 	if err != nil {
 		payload = nil
 	} else {
-		h.metrics.observeSize(entry.topic.Kind, len(payload))
 	}
 	item, outcome := h.pipe.Screen(entry.topic, from.String(), payload)
 	if item == nil {

@@ -17,8 +17,6 @@ type metrics struct {
 	connections    *prometheus.CounterVec // direction, result
 	disconnections *prometheus.CounterVec // direction, reason
 
-	blockSize, aggregationSize, attestationSize prometheus.Histogram
-
 	received    prometheus.Counter
 	delivered   prometheus.Counter
 	duplicates  prometheus.Counter
@@ -79,27 +77,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 
 		return c
 	}
-	size := func(name, help string, buckets []float64) prometheus.Histogram {
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
-		reg.MustRegister(h)
-
-		return h
-	}
-
 	m := &metrics{
 		connections: vec("lean_peer_connection_events_total",
 			"Connection attempts by outcome.", "direction", "result"),
 		disconnections: vec("lean_peer_disconnection_events_total",
 			"Closed connections by cause.", "direction", "reason"),
-		blockSize: size("lean_gossip_block_size_bytes",
-			"Size of gossip block messages, decompressed.",
-			[]float64{10000, 50000, 100000, 250000, 500000, 1000000, 2000000, 5000000}),
-		attestationSize: size("lean_gossip_attestation_size_bytes",
-			"Size of gossip vote messages, decompressed.",
-			[]float64{512, 1024, 2048, 4096, 8192, 16384}),
-		aggregationSize: size("lean_gossip_aggregation_size_bytes",
-			"Size of gossip aggregate messages, decompressed.",
-			[]float64{1024, 4096, 16384, 65536, 131072, 262144, 524288, 1048576}),
 		received: counter("aggnode_pubsub_messages_received_total",
 			"Gossip messages of peers, seen for the first time, that entered validation."),
 		delivered: counter("aggnode_pubsub_messages_delivered_total",
@@ -181,19 +163,6 @@ func (m *metrics) seed() {
 	for _, r := range statusResults() {
 		m.statusServed.WithLabelValues(r.String())
 		m.statusRequested.WithLabelValues(r.String())
-	}
-}
-
-// observeSize counts the decompressed size of one gossip message.
-func (m *metrics) observeSize(kind wire.TopicKind, size int) {
-	switch kind {
-	case wire.TopicUnknown:
-	case wire.TopicBlock:
-		m.blockSize.Observe(float64(size))
-	case wire.TopicAggregation:
-		m.aggregationSize.Observe(float64(size))
-	case wire.TopicAttestation:
-		m.attestationSize.Observe(float64(size))
 	}
 }
 

@@ -88,12 +88,12 @@ func (p *Pipeline) keepTime(ctx context.Context) {
 		case <-timer.C:
 		case <-p.alarm:
 		}
-		timer.Reset(p.tick())
+		timer.Reset(p.runDue())
 	}
 }
 
-// tick does what is due and returns how long nothing else is.
-func (p *Pipeline) tick() time.Duration {
+// runDue does what is due and returns how long nothing else is.
+func (p *Pipeline) runDue() time.Duration {
 	p.mu.Lock()
 	now := p.clock.Now()
 	p.advanceLocked()

@@ -124,6 +124,7 @@ type fakeHead struct {
 	admit    wire.Reason
 	insert   wire.Reason
 	fail     bool            // panic in CheckData
+	wrong    bool            // CheckData finds everything wrong
 	onLookup func()          // called in CheckData before the look
 	onInsert func(wire.Root) // called in InsertBlock
 }
@@ -146,7 +147,7 @@ func (h *fakeHead) CheckData(d *wire.AttestationData) (wire.Reason, wire.Root) {
 	if h.fail {
 		panic("head view fails")
 	}
-	if d.Source.Slot > d.Target.Slot {
+	if h.wrong || d.Source.Slot > d.Target.Slot {
 		return wire.ReasonBadCheckpoints, wire.Root{}
 	}
 	for _, r := range []wire.Root{d.Head.Root, d.Target.Root} {
@@ -284,8 +285,11 @@ func inBubble(t *testing.T, mutate func(*Config), f func(r *rig)) {
 	})
 }
 
-// advance lets the time of the bubble pass.
-func advance(d time.Duration) { <-time.NewTimer(d).C }
+// advance lets the time of the bubble pass, and what follows from it happen.
+func advance(d time.Duration) {
+	<-time.NewTimer(d).C
+	synctest.Wait()
+}
 
 func rootOf(b byte) (r wire.Root) {
 	r[0] = b

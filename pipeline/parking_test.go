@@ -155,20 +155,15 @@ func TestABlockMayProveAParkedItemWrong(t *testing.T) {
 				}
 				out := r.later("p", m)
 				advance(300 * time.Millisecond)
-				r.Pipeline.head = contradicting{r.head}
+				r.head.mu.Lock()
+				r.head.wrong = true
+				r.head.mu.Unlock()
 				r.HeadImported(rootOf(5))
 				require.Equal(t, outcomeOf(wire.ReasonBadCheckpoints), <-out)
 				require.Equal(t, 1, r.PeerScore("p").Rejected)
 			})
 		})
 	}
-}
-
-// contradicting is a head view that finds everything wrong.
-type contradicting struct{ *fakeHead }
-
-func (contradicting) CheckData(*wire.AttestationData) (wire.Reason, wire.Root) {
-	return wire.ReasonBadCheckpoints, wire.Root{}
 }
 
 // A check that ends after the verdict was due, and then finds the head unknown:

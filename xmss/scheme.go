@@ -40,14 +40,11 @@ const (
 	Keccak
 )
 
-// params are the numbers of one scheme; schemes is the only table of them.
+// params are what code above the hashing of either scheme needs of it; the numbers of the hashing stand in blake2s.go and keccak.go.
 type params struct {
 	name          string
-	signatureSize int  // bytes
-	treeShift     uint // epochs that differ only below this bit share the verified upper part
-	chains        int  // of one one-time key
-	digitBits     uint
-	targetSum     int   // of the digits of an admissible digest
+	signatureSize int   // bytes
+	treeShift     uint  // epochs that differ only below this bit share the verified upper part
 	mostEpochs    int64 // that one key may cover
 }
 
@@ -57,18 +54,12 @@ var schemes = [...]params{
 		name:          "blake2s",
 		signatureSize: b2SignatureSize,
 		treeShift:     subtreeHeight,
-		chains:        b2Chains,
-		digitBits:     b2DigitBits,
-		targetSum:     b2TargetSum,
 		mostEpochs:    1 << 18, // keeps the level-9 row of a key file below 8 KiB: 513 nodes at most
 	},
 	Keccak: {
 		name:          "keccak",
 		signatureSize: kcSignatureSize,
 		treeShift:     kcHeight,
-		chains:        kcChains,
-		digitBits:     kcDigitBits,
-		targetSum:     kcTargetSum,
 		mostEpochs:    1 << 32, // all of them
 	},
 }
