@@ -114,13 +114,12 @@ type Aggregator struct {
 
 	// owned by Run
 	session   *session
-	lastID    uint64 // of sessions
 	lastJob   uint64
 	running   *job // the one job, waiting for the budget or proving
 	cost      costModel
 	bars      *bars
 	noTime    int       // sessions in a row that ended with no_time
-	isBarren  int       // sessions in a row that had material and made no proof
+	barren    int       // sessions in a row that had material and made no proof
 	notReady  time.Time // do not look at the prover before
 	shownRole bool      // the role was logged
 
@@ -227,6 +226,7 @@ func (a *Aggregator) stop() {
 	a.workers.Wait()
 	select {
 	case g := <-a.grants:
+		g.job.waitSpan.End()
 		if g.release != nil {
 			g.release()
 		}
@@ -256,7 +256,7 @@ func (a *Aggregator) changeRole() {
 	}
 	if a.isActive.Load() {
 		a.setWhy("")
-		a.isBarren = 0
+		a.barren = 0
 	}
 	a.log.Info("aggregator role changed", "is_aggregator", a.isActive.Load())
 }
@@ -320,11 +320,7 @@ func (a *Aggregator) view(slot wire.Slot) view {
 }
 
 func (a *Aggregator) openSession(slot wire.Slot) {
-	a.lastID++
-	a.session = &session{
-		id: a.lastID, slot: slot,
-		watch: watch{times: timesOf(a.clock, slot), expected: a.pool.Expected()},
-	}
+	a.session = &session{slot: slot, watch: watch{times: timesOf(a.clock, slot), expected: a.pool.Expected()}}
 	a.cost.decay()
 	a.bars.prune(slot)
 	a.metrics.fixedScale.Set(a.cost.fixed)
@@ -361,12 +357,12 @@ func (a *Aggregator) closeSession() {
 // judge counts sessions with material that made no proof. A job that outlives its session is judged when it ends.
 func (a *Aggregator) judge(isProved bool, reason string) {
 	if isProved {
-		a.isBarren = 0
+		a.barren = 0
 		a.setWhy("")
 		return
 	}
-	if a.isBarren++; a.isBarren >= unreadyAfter {
-		a.setWhy(fmt.Sprintf("%d sessions with material in a row made no proof: %s", a.isBarren, reason))
+	if a.barren++; a.barren >= unreadyAfter {
+		a.setWhy(fmt.Sprintf("%d sessions with material in a row made no proof: %s", a.barren, reason))
 	}
 }
 

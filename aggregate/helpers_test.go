@@ -419,6 +419,7 @@ type rigConfig struct {
 	slot        time.Duration
 	maxChildren int
 	hold        bool
+	genesisIn   time.Duration
 	prover      *fakeProver
 	configure   func(*Config)
 }
@@ -435,7 +436,7 @@ func newRig(t testing.TB, c rigConfig) *rig {
 		c.prover = newFakeProver()
 	}
 	r := &rig{
-		t: t, clock: &testClock{genesis: time.Now(), slot: c.slot}, registry: testRegistry(t, c.validators),
+		t: t, clock: &testClock{genesis: time.Now().Add(c.genesisIn), slot: c.slot}, registry: testRegistry(t, c.validators),
 		reg: prometheus.NewRegistry(), prover: c.prover, budget: &fakeBudget{},
 	}
 	r.net = &fakeNetwork{registry: r.registry, peers: 3}

@@ -3,13 +3,11 @@ package aggregate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"aggnode/prover"
-	"aggnode/pubkeycache"
 	"aggnode/wire"
 )
 
@@ -18,8 +16,6 @@ const (
 	// ARCHITECTURE.md section 3.5 point 5.
 	hardSlack  = 500 * time.Millisecond
 	hardFactor = 2
-	// checkRetry is how long a self-check waits before it asks a verifier again that could not answer.
-	checkRetry = 100 * time.Millisecond
 )
 
 // job is one proof in the making. The loop owns it, but between a grant and its result the job's goroutine does.
@@ -61,17 +57,6 @@ type publication struct {
 	at      time.Time
 	peers   int
 	err     error // why it was given up
-}
-
-// keyring gives the attestation keys in the form that the prover takes.
-type keyring struct{ registry *pubkeycache.Registry }
-
-func (k keyring) key(v wire.ValidatorIndex) []byte {
-	key, ok := k.registry.AttestationKey(v)
-	if !ok {
-		panic(fmt.Sprintf("aggregate: validator %d in the pool, but not in the registry", v))
-	}
-	return key[:]
 }
 
 // plan acts on a trigger: snapshot, decision, and a job if there is one to do.
@@ -183,6 +168,10 @@ func (a *Aggregator) granted(ctx context.Context, g grant) {
 			return
 		case d.plan.key != j.plan.key:
 			a.metrics.jobs[JobSuperseded].Inc()
+			endJobSpan(j, JobSuperseded)
+			j.plan = d.plan
+			a.traceJob(j, snapshot)
+			j.waitSpan.End()
 		}
 		j.plan, j.material = d.plan, snapshot.Version
 	}
@@ -212,95 +201,6 @@ func (a *Aggregator) hardDeadline(p *plan) time.Time {
 		hard = end
 	}
 	return hard
-}
-
-// prove makes the proof, checks it and puts it into the pool. It runs on the job's goroutine.
-func (a *Aggregator) prove(j *job, input prover.Job, hard time.Time, release func()) {
-	ctx, cancel := context.WithDeadline(j.ctx, hard)
-	defer cancel()
-	began := a.clock.Now()
-	proveCtx, span := a.tracer.Start(ctx, "prove")
-	result, err := a.prover.Prove(proveCtx, input)
-	release()
-	j.wall = a.clock.Now().Sub(began)
-	endSpan(span, err)
-	a.metrics.observeProof(j, err)
-	if err != nil {
-		j.err = err
-		j.outcome, j.isBound = outcomeOf(err, ctx, j.ctx)
-		return
-	}
-	if n := len(result.Proof); n == 0 || n > wire.MaxProofSize {
-		j.outcome, j.err = JobBadOutput, fmt.Errorf("proof of %d bytes, at most %d allowed", n, wire.MaxProofSize)
-		return
-	}
-	signed := &wire.SignedAggregate{Data: j.plan.group.Data, Participants: j.plan.participants(), Proof: result.Proof}
-	began = a.clock.Now()
-	checkCtx, span := a.tracer.Start(j.ctx, "check")
-	j.outcome, j.err = a.check(checkCtx, signed)
-	endSpan(span, j.err)
-	a.metrics.observePhase(phaseCheck, a.clock.Now().Sub(began))
-	if j.outcome != JobUnknown {
-		return
-	}
-	j.proved = true
-	if a.pool.isCovered(j.plan.group.Root, j.plan.members) {
-		j.outcome = JobSuperseded
-		return
-	}
-	j.pooled = a.pool.pooled(signed, j.plan.group.Root, SourceOwn)
-	if !a.pool.addOwn(j.ctx, j.pooled) {
-		j.outcome = JobCancelled
-	}
-}
-
-// outcomeOf maps an error of the prover; isBound says that its running time is a lower bound of the true cost.
-func outcomeOf(err error, prove, job context.Context) (o JobOutcome, isBound bool) {
-	var refused *prover.RefusedError
-	switch {
-	case job.Err() != nil:
-		return JobCancelled, false
-	case errors.As(err, &refused):
-		return JobRefused, false
-	case prove.Err() != nil, errors.Is(err, prover.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		return JobTimedOut, true
-	case errors.Is(err, prover.ErrStuck):
-		return JobTimedOut, false // it did nothing: that says nothing about the cost
-	}
-	return JobCrashed, false
-}
-
-// check has our own proof verified. A verifier that can not answer is asked again as long as others would still accept
-// the aggregate; nothing leaves unchecked (invariant 5).
-func (a *Aggregator) check(ctx context.Context, s *wire.SignedAggregate) (JobOutcome, error) {
-	expires := a.expires(s.Data.Slot)
-	for {
-		r := a.checker.CheckAggregate(ctx, s)
-		switch r {
-		case wire.ReasonNone:
-			return JobUnknown, nil
-		case wire.ReasonMalformed, wire.ReasonSchemeMismatch, wire.ReasonUnknownValidator, wire.ReasonEmptyParticipants,
-			wire.ReasonBadSignature, wire.ReasonBadProof, wire.ReasonClaimMismatch, wire.ReasonBadProposer, wire.ReasonBadCheckpoints:
-			return JobBadOutput, fmt.Errorf("self-check: %s", r.Short())
-		case wire.ReasonDuplicate, wire.ReasonSubsumed:
-			return JobSuperseded, nil
-		case wire.ReasonStale:
-			return JobLate, nil
-		case wire.ReasonWrongSubnet, wire.ReasonEarly, wire.ReasonEquivocation, wire.ReasonTooManyForSlot, wire.ReasonQueueFull,
-			wire.ReasonEvicted, wire.ReasonExpired, wire.ReasonUnknownHead, wire.ReasonUnknownParent, wire.ReasonVerifierUnavailable,
-			wire.ReasonInternalError, wire.ReasonStopping, wire.ReasonPoolFull, wire.ReasonUnverified:
-		}
-		if a.clock.Now().Add(checkRetry).After(expires) {
-			return JobLate, fmt.Errorf("self-check: %s", r.Short())
-		}
-		timer := time.NewTimer(checkRetry)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return JobCancelled, ctx.Err()
-		}
-	}
 }
 
 // expires is when others stop to accept an aggregate of the slot.

@@ -3,31 +3,12 @@ package aggregate
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"slices"
 	"time"
 
 	"aggnode/prover"
 	"aggnode/wire"
 )
-
-// plan is the choice of material for one job. Immutable.
-type plan struct {
-	group    Group // the data root's material that raw and children were chosen from
-	raw      []RawVote
-	children []*Pooled
-	members  *set // union of both
-	gain     int  // members that no aggregate of the data root covers
-	width    int  // members
-	isLate   bool // can not make the end of interval 3 of its slot
-	isProbe  bool // runs although it does not fit
-	cost     time.Duration
-	deadline time.Time // soft: by when it should end
-	key      planKey
-}
-
-// planKey identifies a plan by its content.
-type planKey [sha256.Size]byte
 
 // limits is what the loaded prover and the configuration allow.
 type limits struct {
@@ -195,120 +176,6 @@ func preferred(a, b *plan) int {
 // isLeafFirst tells whether a leaf job secures mostly votes that nothing covers yet.
 func (p *plan) isLeafFirst() bool { return len(p.children) == 0 && 2*p.gain > p.width }
 
-// material is a group without what is barred, in the order that depends on content only.
-type material struct {
-	group    *Group
-	raw      []RawVote // those covered by nothing first, then ascending index
-	rawSet   set
-	covered  set       // participants of all aggregates, barred ones too: they are published
-	merges   []*Pooled // usable as children
-	children []*Pooled // the greedy choice, best first, at most the limit
-	widest   int       // of all aggregates
-}
-
-func materialOf(g *Group, in *planInput) *material {
-	m := &material{group: g}
-	for _, a := range g.Aggregates {
-		m.covered.addAll(a.members)
-		m.widest = max(m.widest, a.Aggregate.Participants.Count())
-		if len(a.Aggregate.Proof) > 0 && !in.bars.hasChild(a) {
-			m.merges = append(m.merges, a)
-		}
-	}
-	for _, r := range g.Raw {
-		if !in.bars.hasVote(g.Root, r.Index) {
-			m.raw = append(m.raw, r)
-			m.rawSet.add(r.Index)
-		}
-	}
-	slices.SortFunc(m.raw, func(a, b RawVote) int {
-		return cmp.Or(boolCompare(m.covered.has(a.Index), m.covered.has(b.Index)), cmp.Compare(a.Index, b.Index))
-	})
-	slices.SortFunc(m.merges, (*Pooled).compare)
-	m.chooseChildren(in.limits)
-	return m
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
-}
-
-// chooseChildren takes, up to the limit, the aggregate that adds most validators to the raw votes and to the children
-// before it. Without leave to overlap it must share nobody with those.
-func (m *material) chooseChildren(l limits) {
-	have, taken := m.rawSet, set{}
-	for len(m.children) < l.maxChildren {
-		var best *Pooled
-		bestGain := 0
-		for _, a := range m.merges {
-			if !l.mayOverlap && a.members.intersects(&taken) || a.members.countNotIn(&taken)+taken.count() > l.maxSigners {
-				continue
-			}
-			if gain := a.members.countNotIn(&have); gain > bestGain {
-				best, bestGain = a, gain
-			}
-		}
-		if best == nil {
-			return
-		}
-		m.children = append(m.children, best)
-		have.addAll(best.members)
-		taken.addAll(best.members)
-	}
-}
-
-// planWith returns the job with the first k children and all raw votes that they leave, as far as the prover takes so
-// many; nil when it has no value.
-func (m *material) planWith(k int, in *planInput) *plan {
-	children := m.children[:k]
-	var taken set
-	for _, c := range children {
-		taken.addAll(c.members)
-	}
-	raw := make([]RawVote, 0, len(m.raw))
-	for _, r := range m.raw {
-		if !taken.has(r.Index) {
-			raw = append(raw, r)
-		}
-	}
-	most := min(len(raw), in.limits.maxRaw, in.limits.maxSigners-taken.count())
-	return m.plan(raw[:most], children, in)
-}
-
-// plan makes the job over exactly this material, nil when it has no value: too few inputs, or a subset of an aggregate
-// at hand, or, for a job with nobody new, no wider than the widest.
-func (m *material) plan(raw []RawVote, children []*Pooled, in *planInput) *plan {
-	if len(raw)+len(children) < max(in.limits.minInputs, 1) {
-		return nil
-	}
-	p := &plan{group: *m.group, raw: slices.Clone(raw), children: children, members: new(set)}
-	for _, r := range raw {
-		p.members.add(r.Index)
-	}
-	for _, c := range children {
-		p.members.addAll(c.members)
-	}
-	for _, a := range m.group.Aggregates {
-		if p.members.isSubsetOf(a.members) {
-			return nil
-		}
-	}
-	p.gain, p.width = p.members.countNotIn(&m.covered), p.members.count()
-	if p.gain == 0 && p.width <= m.widest {
-		return nil
-	}
-	slices.SortFunc(p.raw, func(a, b RawVote) int { return cmp.Compare(a.Index, b.Index) })
-	p.cost = in.cost.predict(len(p.raw), len(p.children))
-	p.key = p.fingerprint()
-	return p
-}
-
 // fit returns the best of the group's plans that ends in time, trimmed if it must be.
 func (c *candidates) fit(in *planInput) *plan {
 	if len(c.plans) == 0 {
@@ -334,9 +201,9 @@ func (c *candidates) fit(in *planInput) *plan {
 func (c *candidates) fitBy(deadline time.Time, isLate bool, in *planInput) *plan {
 	have := deadline.Sub(in.now)
 	for _, p := range c.plans {
-		if p.cost <= have && (!isLate || p.gain > 0) {
+		if p.need() <= have && (!isLate || p.gain > 0) {
 			q := *p
-			q.deadline, q.isLate = deadline, isLate
+			q.deadline = deadline
 			return &q
 		}
 	}
@@ -346,10 +213,10 @@ func (c *candidates) fitBy(deadline time.Time, isLate bool, in *planInput) *plan
 		return nil
 	}
 	p := m.plan(m.raw[:n], nil, in)
-	if p == nil || isLate && p.gain == 0 || in.bars.hasPlan(p.key) {
+	if p == nil || p.need() > have || isLate && p.gain == 0 || in.bars.hasPlan(p.key) {
 		return nil
 	}
-	p.deadline, p.isLate = deadline, isLate
+	p.deadline = deadline
 	return p
 }
 
@@ -376,7 +243,7 @@ func smallest(groups []*candidates, in *planInput) (need, have time.Duration) {
 			if !c.isOwn {
 				continue
 			}
-			cost, until := p.cost, in.timely
+			cost, until := p.need(), in.timely
 			if len(p.children) == 0 {
 				cost = in.cost.predict(min(len(p.raw), max(in.limits.minInputs, 1)), 0)
 			}
@@ -389,45 +256,4 @@ func smallest(groups []*candidates, in *planInput) (need, have time.Duration) {
 		}
 	}
 	return need, have
-}
-
-// participants returns who the job is over, in the shortest form.
-func (p *plan) participants() wire.Participants {
-	out, err := wire.NewParticipants(p.members.indices())
-	if err != nil {
-		panic("aggregate: a set has an index beyond its own size: " + err.Error())
-	}
-	return out
-}
-
-func (p *plan) fingerprint() planKey {
-	h := sha256.New()
-	h.Write(p.group.Root[:])
-	var raw set
-	for _, r := range p.raw {
-		raw.add(r.Index)
-	}
-	raw.writeTo(h)
-	for _, c := range p.children {
-		c.members.writeTo(h)
-	}
-	return planKey(h.Sum(nil))
-}
-
-// job returns the prover's form of the plan. Nothing in it is copied but the public keys.
-func (p *plan) job(keys keyring) prover.Job {
-	epoch, _ := p.group.Data.Slot.Epoch() // decide takes no slot without one
-	j := prover.Job{Message: p.group.Root, Epoch: uint32(epoch)}
-	for _, r := range p.raw {
-		j.Raw = append(j.Raw, prover.Raw{PublicKey: keys.key(r.Index), Signature: r.Signature})
-	}
-	for _, c := range p.children {
-		signers := make([][]byte, 0, c.Aggregate.Participants.Count())
-		c.Aggregate.Participants.ForEach(func(v wire.ValidatorIndex) { signers = append(signers, keys.key(v)) })
-		j.Children = append(j.Children, prover.Child{
-			Claim: prover.Claim{Message: p.group.Root, Epoch: uint32(epoch), SignerSet: prover.NewSignerSet(signers)},
-			Proof: c.Aggregate.Proof,
-		})
-	}
-	return j
 }

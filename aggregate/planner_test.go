@@ -240,7 +240,7 @@ func TestOldGroupsOnlyInThePause(t *testing.T) {
 	d := decide(s, in)
 	require.NotNil(t, d.plan, "the slot before, as there is nothing of this one")
 	require.Equal(t, wire.Slot(8), d.plan.group.Data.Slot)
-	require.True(t, d.plan.isLate)
+	require.Equal(t, in.late, d.plan.deadline)
 	in.late = time.Time{}
 	d = decide(s, in)
 	require.Nil(t, d.plan, "the prover is kept free for the slot's own votes")

@@ -79,17 +79,6 @@ func (c *PoolConfig) validate() error {
 	return nil
 }
 
-// Record is what is remembered of an aggregate after its proof is gone: one line of the API.
-type Record struct {
-	ID           uint64 // ascending, from 1
-	Slot         wire.Slot
-	Root         wire.DataRoot
-	Participants wire.Participants
-	ProofSize    int // bytes
-	Source       Source
-	Added        time.Time
-}
-
 // item is one thing in the inbox: exactly one of vote and merge is set.
 type item struct {
 	vote  *wire.SignedAttestation
@@ -112,10 +101,12 @@ type Pool struct {
 	changed   chan struct{}       // a 1-slot mailbox: something was added since the last receive
 	done      chan struct{}       // closed when Run has ended
 	started   atomic.Bool
+	lost      atomic.Uint64 // items that found the inbox full
 
 	live atomic.Pointer[[]*Pooled] // all aggregates; the slice is replaced, never written
 
-	book *book // owned by Run
+	book     *book  // owned by Run
+	lostSaid uint64 // owned by Run: what the log knows of lost
 
 	mu       sync.Mutex
 	progress [rawWindow + 2]slotProgress // guarded by mu: of the slots that the book holds
@@ -201,6 +192,7 @@ func (p *Pool) add(ctx context.Context, it item) bool {
 		return true
 	case <-timer.C:
 		p.metrics.full.Inc()
+		p.lost.Add(1)
 	case <-p.done:
 	case <-ctx.Done():
 	}
@@ -242,8 +234,18 @@ func (p *Pool) Run(ctx context.Context) error {
 		case <-timer.C:
 			p.book.prune(p.clock.Slot())
 			p.publish(true)
+			p.warn()
 			timer.Reset(p.untilBoundary())
 		}
+	}
+}
+
+// warn says, twice a slot at most, that verified material was lost.
+func (p *Pool) warn() {
+	lost := p.lost.Load()
+	if lost != p.lostSaid {
+		p.log.Warn("the pool did not keep up and verified items were dropped", "dropped", lost-p.lostSaid)
+		p.lostSaid = lost
 	}
 }
 
@@ -323,81 +325,4 @@ func (p *Pool) publish(isBoundary bool) {
 		default: // the mailbox has a note already
 		}
 	}
-}
-
-// Snapshot returns the material of the pool, with everything in it that was added before the call.
-func (p *Pool) Snapshot(ctx context.Context) (*Snapshot, error) {
-	reply := make(chan *Snapshot, 1) // room for the answer to a caller that left
-	select {
-	case p.snapshots <- reply:
-	case <-p.done:
-		return nil, errStopped
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	// The owner answers a request that it took before it looks at anything else.
-	return <-reply, nil
-}
-
-// Progress returns what came in for a slot, and the version of the whole pool.
-func (p *Pool) Progress(slot wire.Slot) (Progress, uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, sp := range p.progress {
-		if sp.slot == slot {
-			return sp.Progress, p.version
-		}
-	}
-	return Progress{}, p.version
-}
-
-// BestForBlock returns the aggregate that a proposer of the slot should carry: of the votes of earlier slots the newest
-// target, of that target the widest aggregate. Ties go to the newer votes, then to the larger data root.
-func (p *Pool) BestForBlock(slot wire.Slot) (*wire.SignedAggregate, bool) {
-	var best *Pooled
-	for _, a := range *p.live.Load() {
-		if a.Aggregate.Data.Slot < slot && (best == nil || forBlock(a, best) > 0) {
-			best = a
-		}
-	}
-	if best == nil {
-		return nil, false
-	}
-	return best.Aggregate, true
-}
-
-func forBlock(a, b *Pooled) int {
-	return cmp.Or(
-		cmp.Compare(a.Aggregate.Data.Target.Slot, b.Aggregate.Data.Target.Slot),
-		cmp.Compare(a.Aggregate.Participants.Count(), b.Aggregate.Participants.Count()),
-		cmp.Compare(a.Aggregate.Data.Slot, b.Aggregate.Data.Slot),
-		slices.Compare(a.Root[:], b.Root[:]),
-		b.compare(a),
-	)
-}
-
-// isCovered tells whether one pooled aggregate has all the members.
-func (p *Pool) isCovered(root wire.DataRoot, members *set) bool {
-	return slices.ContainsFunc(*p.live.Load(), func(a *Pooled) bool {
-		return a.Root == root && members.isSubsetOf(a.members)
-	})
-}
-
-// List returns the aggregates that entered the pool most recently, at most 512, oldest first, those included that a
-// wider one has replaced since. The slice is fresh.
-func (p *Pool) List() []Record {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.records)
-}
-
-// live returns all aggregates in a fresh slice.
-func (b *book) live() []*Pooled {
-	out := make([]*Pooled, 0, b.aggregates)
-	for _, h := range b.slots {
-		for _, g := range h.groups {
-			out = append(out, g.aggregates...)
-		}
-	}
-	return out
 }

@@ -35,6 +35,7 @@ func TestFullInboxIsSaidAfterFiveMilliseconds(t *testing.T) {
 		require.False(t, p.AddAttestation(t.Context(), vote(1, d), rootOf(d)))
 		require.Equal(t, inboxWait, time.Since(began))
 		require.InDelta(t, 1, testutil.ToFloat64(p.metrics.full), 0)
+		require.EqualValues(t, 1, p.lost.Load())
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.False(t, p.AddAggregate(ctx, aggregateOf(t, p.registry, d, 1, 2), rootOf(d)))

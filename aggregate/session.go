@@ -8,9 +8,9 @@ import (
 	"aggnode/wire"
 )
 
-// session is all aggregation of one slot. Owned by the aggregator's loop.
+// session is all aggregation of one slot. Owned by the aggregator's loop. A job keeps the session that it was started in:
+// its result is told to that one, and is late news when another is open by then.
 type session struct {
-	id    uint64 // fences results: one that comes when another session is open is late news
 	slot  wire.Slot
 	watch watch
 

@@ -83,7 +83,7 @@ func (l *AggregateLog) Add(a Aggregate) {
 			break
 		}
 		oldest := &l.ring[l.firstProof%aggregateLogSize]
-		l.keptBytes -= oldest.proofBytes
+		l.keptBytes -= len(oldest.Proof)
 		oldest.Proof = nil
 		l.firstProof++
 	}

@@ -55,6 +55,9 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, log: cfg.Logger.With("component", "node"), aggregates: api.NewAggregateLog(), subnets: cfg.subnets(), started: time.Now()}
+	if err := registerMetrics(cfg.Registry, cfg.Network.Committees, n.subnets); err != nil {
+		return nil, err
+	}
 	for _, step := range []func() error{n.makeChain, n.makeChecks, n.makeAggregation, n.makeDuties, n.makeHost, n.makeServers} {
 		if err := step(); err != nil {
 			n.Close()
@@ -139,8 +142,9 @@ func (n *Node) makeChecks() error {
 	n.pipe, err = pipeline.New(pipeline.Config{
 		Profile: network.Profile, Validators: len(network.Validators), Committees: network.Committees, Subnets: n.subnets,
 		Workers: cfg.Workers, SlotDuration: network.SlotDuration,
-		Republish: func(it *pipeline.Item) { n.host.Republish(it) },
-		Logger:    n.component("pipeline"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/pipeline"),
+		Republish:  func(it *pipeline.Item) { n.host.Republish(it) },
+		EarlyBlock: n.tree.ObserveArrival,
+		Logger:     n.component("pipeline"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/pipeline"),
 	}, n.clock, verifier, n.tree, n.pool)
 	return err
 }
@@ -199,7 +203,7 @@ func (n *Node) makeHost() error {
 		Network: cfg.TopicNetwork, Profile: network.Profile, Committees: network.Committees, Subnets: n.subnets,
 		SlotDuration: network.SlotDuration, Names: network.NodeNames, UserAgent: "aggnode/" + cfg.Version,
 		Logger: n.component("p2p"), Registerer: cfg.Registry,
-	}, intake{n.pipe, n.aggregates, n.clock}, n.tree)
+	}, intake{n.pipe, n.aggregates, n.clock}, statusWithoutBlocks{n.tree})
 	return err
 }
 
@@ -217,6 +221,15 @@ func (n *Node) makeServers() error {
 		Logger:      n.component("api"), Registerer: cfg.Registry,
 	}, sources)
 	return err
+}
+
+// statusWithoutBlocks is what peers are told of our chain while we serve no blocks: head = finalized. A higher head would
+// make them choose us to sync from.
+type statusWithoutBlocks struct{ tree *chain.Tree }
+
+func (s statusWithoutBlocks) Status() wire.Status {
+	finalized := s.tree.Finalized()
+	return wire.Status{Finalized: finalized, Head: finalized}
 }
 
 // lateHost publishes through the host, which is made after those who publish: it takes the pipeline, they feed it.

@@ -72,6 +72,10 @@ type Config struct {
 	// again closes the hole that the ignore made in the mesh. It is called on a
 	// worker and must not wait. May be nil.
 	Republish func(*Item)
+	// EarlyBlock is called with the slot of each block that is refused as early,
+	// on the goroutine of Screen: many of them say that our clock is behind. It
+	// must return within microseconds. May be nil.
+	EarlyBlock func(wire.Slot)
 	// Logger, Registerer and Tracer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer

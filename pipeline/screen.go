@@ -128,6 +128,10 @@ func (p *Pipeline) screenBlock(it *Item) wire.Reason {
 	}
 	it.Block, it.Slot = b, b.Block.Slot
 	if it.Slot > p.latestSlot() {
+		if p.cfg.EarlyBlock != nil {
+			p.cfg.EarlyBlock(it.Slot)
+		}
+
 		return wire.ReasonEarly
 	}
 	p.metrics.blockArrival.observe(it.Arrival.Sub(p.clock.SlotStart(it.Slot)), p.interval)

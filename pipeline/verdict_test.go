@@ -271,3 +271,15 @@ type unverified struct{ *fakeVerifier }
 func (unverified) Aggregate(context.Context, *wire.SignedAggregate) wire.Reason {
 	return wire.ReasonUnverified
 }
+
+func TestSlotsOfEarlyBlocksAreHandedToWhoWatchesTheClock(t *testing.T) {
+	t.Parallel()
+	var told []wire.Slot
+	inBubble(t, func(c *Config) { c.EarlyBlock = func(s wire.Slot) { told = append(told, s) } }, func(r *rig) {
+		for _, slot := range []wire.Slot{10, 12, 1<<64 - 1} {
+			topic, payload := r.encode(r.block(slot, good))
+			r.Screen(topic, "p", payload)
+		}
+	})
+	require.Equal(t, []wire.Slot{12, 1<<64 - 1}, told)
+}

@@ -41,7 +41,7 @@ var errNotConforming = errors.New("the backend does not conform")
 // it says itself; signatures are known ones of its scheme or made by it. Each check is a line on out. The error tells of
 // a backend that fails, or of a test that could not go on; the report holds what was found until then.
 //
-// It takes four set-ups and some ten proofs: about 40 s with lean-pq on two cores.
+// It takes five set-ups and some ten proofs: about 40 s with lean-pq on two cores.
 func Conformance(ctx context.Context, cfg Config, out io.Writer) (Report, error) {
 	cfg.Role, cfg.Calls, cfg.Spare = RoleProve, 0, false
 	if err := cfg.validate(); err != nil {
@@ -55,7 +55,7 @@ func Conformance(ctx context.Context, cfg Config, out io.Writer) (Report, error)
 	go func() { defer close(done); t.forker.run(quit) }()
 	defer func() { close(quit); <-done }()
 
-	for _, session := range []func(context.Context) error{t.proverSession, t.verifierSession, t.brokenFrames, t.clientSession} {
+	for _, session := range []func(context.Context) error{t.proverSession, t.verifierSession, t.endOfInput, t.brokenFrames, t.clientSession} {
 		if err := session(ctx); err != nil {
 			return t.report, err
 		}

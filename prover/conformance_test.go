@@ -47,7 +47,7 @@ func TestConformance(t *testing.T) {
 				failed[c.Name] = true
 			}
 		}
-		require.True(t, failed["the end of its input ends it"], failed)
+		require.True(t, failed["the end of its input ends it during set-up"], failed)
 	})
 	t.Run("a command that is missing", func(t *testing.T) {
 		t.Parallel()

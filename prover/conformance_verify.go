@@ -3,6 +3,7 @@ package prover
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -108,7 +109,44 @@ func (t *conformance) verifierSession(ctx context.Context) error {
 		_, err := p.request(ctx, kindVerify, bytes.Repeat([]byte{0xff}, 100))
 		return refused(err, -1, CodeBadFrame)
 	})
-	t.check(ctx, "the end of its input ends it", 2*t.cfg.StopGrace+time.Second, func(ctx context.Context) error {
+	t.check(ctx, "bye is answered, and ends it with code 0", 2*t.cfg.StopGrace+time.Second, func(ctx context.Context) error {
+		if _, err := p.roundTrip(ctx, kindBye, nil, 0); err != nil {
+			return err
+		}
+		if err := within(ctx, p, time.Now(), t.cfg.StopGrace); err != nil {
+			return err
+		}
+		var crash *CrashError
+		if err := p.cause(); !errors.As(err, &crash) || crash.Signal != 0 || crash.Exit != 0 {
+			return fmt.Errorf("it ended otherwise: %w", err)
+		}
+		return nil
+	})
+	return nil
+}
+
+// endOfInput tests that a child does not outlive its input, not even in the middle of its set-up.
+func (t *conformance) endOfInput(ctx context.Context) error {
+	cfg := t.cfg
+	cfg.Role, cfg.Calls = RoleVerify, 1
+	p, err := startProcess(ctx, t.forker, &cfg)
+	if err != nil {
+		return err
+	}
+	defer t.end(p)
+	h := hello{versionMin: protocolVersion, versionMax: protocolVersion, role: RoleVerify, calls: 1, progress: progressEvery}
+	c, err := p.begin(ctx, kindHello, h.append(nil), 0, false)
+	if err != nil {
+		return err
+	}
+	t.check(ctx, "the end of its input ends it during set-up", t.cfg.HelloTimeout, func(ctx context.Context) error {
+		select {
+		case <-c.started:
+		case <-p.dying:
+			return p.cause()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		began := time.Now()
 		p.shutdown()
 		return within(ctx, p, began, t.cfg.StopGrace)
@@ -118,17 +156,19 @@ func (t *conformance) verifierSession(ctx context.Context) error {
 
 // brokenFrames sends headers that are not the protocol to children that have not even had a hello.
 func (t *conformance) brokenFrames(ctx context.Context) error {
-	header := func(size uint32, k kind) []byte {
+	header := func(size uint32, k kind, reserved byte) []byte {
 		b := appendFrame(nil, frame{kind: k, id: 1})
-		b[0], b[1], b[2], b[3] = byte(size), byte(size>>8), byte(size>>16), byte(size>>24)
+		binary.LittleEndian.PutUint32(b, size)
+		b[6] = reserved
 		return b
 	}
 	for _, bad := range []struct {
 		name  string
 		bytes []byte
 	}{
-		{"a frame of 4 GiB ends it", header(1<<32-1, kindHello)},
-		{"a frame of a kind that does not exist ends it", header(0, 0x7f)},
+		{"a frame of 4 GiB ends it", header(1<<32-1, kindHello, 0)},
+		{"a frame of a kind that does not exist ends it", header(0, 0x7f, 0)},
+		{"a frame with reserved bytes ends it", header(0, kindPing, 1)},
 	} {
 		cfg := t.cfg
 		cfg.Role, cfg.Calls = RoleVerify, 1

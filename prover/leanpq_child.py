@@ -14,7 +14,7 @@ import time
 
 MAGIC = b"aggprove"
 VERSION = 1
-HEADER = struct.Struct("<IB3xQ")
+HEADER = struct.Struct("<IB3sQ")
 PROVE, VERIFY = 1, 2
 HELLO, PING, JOB, CHECK, INSPECT, SAMPLE, BYE = range(1, 8)
 READY, PONG, STARTED, PROGRESS, RESULT, SAMPLES, ERROR, GONE = range(0x81, 0x89)
@@ -101,15 +101,15 @@ class Pipe:
         return b
 
     def read(self):
-        size, kind, call = HEADER.unpack(self.exactly(HEADER.size))
-        if size > LIMITS.get(kind, -1):
+        size, kind, reserved, call = HEADER.unpack(self.exactly(HEADER.size))
+        if size > LIMITS.get(kind, -1) or reserved != bytes(3):
             sys.stderr.write(f"frame of kind {kind:#x} and {size} bytes: not the protocol\n")
             sys.stderr.flush()
             os._exit(3)
         return kind, call, self.exactly(size)
 
     def write(self, kind, call, body=b""):
-        b = memoryview(HEADER.pack(len(body), kind, call) + body)
+        b = memoryview(HEADER.pack(len(body), kind, bytes(3), call) + body)
         with self.lock:
             try:
                 while b:

@@ -66,7 +66,7 @@ var reasonTexts = [reasonEnd]reasonText{
 	ReasonWrongSubnet:         {"wrong_subnet", "another subnet's validator", "The validator belongs to another subnet than the topic. Nobody on the network checks that, so the relaying peer is not to blame."},
 	ReasonStale:               {"stale", "slot too old", "The slot is behind the window of its class, or at or below the finalized slot."},
 	ReasonEarly:               {"early", "slot too far ahead", "The slot starts more than one interval from now."},
-	ReasonDuplicate:           {"duplicate", "already verified, or already queued from this peer", "The same content was verified before, or the same peer has a candidate for the same place in the queue."},
+	ReasonDuplicate:           {"duplicate", "already verified", "The same content was verified before."},
 	ReasonSubsumed:            {"subsumed", "covered by a verified aggregate", "All participants are in one aggregate of the same data root that was verified before."},
 	ReasonEquivocation:        {"equivocation", "second vote of a validator in a slot", "Another vote of this validator for this slot was verified first."},
 	ReasonTooManyForSlot:      {"too_many_for_slot", "enough blocks for this slot", "The bound of blocks, or of parked blocks, for one slot is reached."},
