@@ -120,6 +120,10 @@ func (l testLog) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func testLogger(t *testing.T) *slog.Logger {
+	return slog.New(slog.NewTextHandler(testLog{t}, nil))
+}
+
 // start runs a node until the test ends, and checks that it stops in order.
 func start(t *testing.T, cfg Config) *Node {
 	t.Helper()

@@ -91,11 +91,11 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 		cause = fmt.Errorf("%s: %w", r.name, cause)
 	}
-	return errors.Join(cause, n.stop(started))
+	return errors.Join(cause, n.stop(started, stopDeadline))
 }
 
-// stop ends the stages in order, each within stopDeadline.
-func (n *Node) stop(started []*running) error {
+// stop ends the stages in order, each within the limit.
+func (n *Node) stop(started []*running, limit time.Duration) error {
 	began := time.Now()
 	var errs []error
 	for _, r := range started {
@@ -105,15 +105,15 @@ func (n *Node) stop(started []*running) error {
 		if r.cancel != nil {
 			r.cancel()
 		}
-		deadline := time.NewTimer(stopDeadline)
+		deadline := time.NewTimer(limit)
 		select {
 		case <-r.done:
 			if r.err != nil && !errors.Is(r.err, context.Canceled) {
 				n.log.Debug("stage ended with an error", "stage", r.name, "error", r.err)
 			}
 		case <-deadline.C:
-			n.log.Error("stage did not stop in time", "stage", r.name, "deadline_ms", stopDeadline.Milliseconds())
-			errs = append(errs, fmt.Errorf("%s did not stop within %v", r.name, stopDeadline))
+			n.log.Error("stage did not stop in time", "stage", r.name, "deadline_ms", limit.Milliseconds())
+			errs = append(errs, fmt.Errorf("%s did not stop within %v", r.name, limit))
 		}
 		deadline.Stop()
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// begin sends a request and registers it. With timeout above zero the process kills itself when the answer takes
+// begin sends a request and registers it; body began with newBody and belongs to begin from here. With timeout above zero the process kills itself when the answer takes
 // longer, counted anew from the started frame; this holds also after the caller left.
 func (p *process) begin(ctx context.Context, k kind, body []byte, timeout time.Duration, useSlot bool) (*call, error) {
 	if useSlot {
@@ -30,8 +30,9 @@ func (p *process) begin(ctx context.Context, k kind, body []byte, timeout time.D
 	p.calls[c.id] = c
 	p.mu.Unlock()
 
+	seal(body, k, c.id)
 	select {
-	case p.outbox <- appendFrame(make([]byte, 0, headerSize+len(body)), frame{kind: k, id: c.id, body: body}):
+	case p.outbox <- body:
 		return c, nil
 	case <-p.dying:
 		p.drop(c)

@@ -107,7 +107,7 @@ func (c *Client) checkOnce(ctx context.Context, k kind, req *request) (result, r
 		return result{}, retryNo, &RefusedError{CodeBadLength, -1,
 			fmt.Sprintf("a signer set of %d keys is too long", req.claim.Signers())}
 	}
-	call, err := p.begin(ctx, k, req.append(nil), c.cfg.CallTimeout, true)
+	call, err := p.begin(ctx, k, req.append(newBody(minClaimSize + len(req.claim.SignerSet) + len(req.proof) + 8)), c.cfg.CallTimeout, true)
 	if err != nil {
 		if ctx.Err() != nil {
 			return result{}, retryNo, unavailable(ctxError(ctx))

@@ -7,6 +7,13 @@ import (
 
 // The child's half of the codec: what a backend written in Go would decode and encode.
 
+// appendFrame appends the header and the body.
+func appendFrame(b []byte, f frame) []byte {
+	whole := append(newBody(len(f.body)), f.body...)
+	seal(whole, f.kind, f.id)
+	return append(b, whole...)
+}
+
 func decodeHello(body []byte) (hello, error) {
 	d := decoder{b: body}
 	var h hello

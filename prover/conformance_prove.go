@@ -72,7 +72,7 @@ func (t *conformance) sub(raw []Raw, children ...Child) Job {
 }
 
 func (t *conformance) prove(ctx context.Context, p *process, job Job) (result, error) {
-	c, err := p.begin(ctx, kindProve, appendJob(nil, t.jobTimeout(), &job), 0, false)
+	c, err := p.begin(ctx, kindProve, appendJob(newBody(0), t.jobTimeout(), &job), 0, false)
 	if err != nil {
 		return result{}, err
 	}
@@ -177,21 +177,21 @@ func (t *conformance) badJobs(ctx context.Context, p *process) {
 	}
 	t.check(ctx, "a check asked of a prover is answered or refused", t.cfg.CallTimeout+t.jobTimeout(), func(ctx context.Context) error {
 		req := request{claim: child.Claim, proof: t.proof}
-		r, err := p.request(ctx, kindVerify, req.append(nil))
+		r, err := p.request(ctx, kindVerify, req.append(newBody(0)))
 		if err != nil {
 			return refused(err, -1, CodeUnsupported)
 		}
 		return r.matches(child.Claim)
 	})
 	t.check(ctx, "a body that does not decode is refused", t.jobTimeout(), func(ctx context.Context) error {
-		_, err := p.request(ctx, kindProve, bytes.Repeat([]byte{0xff}, 100))
+		_, err := p.request(ctx, kindProve, append(newBody(100), bytes.Repeat([]byte{0xff}, 100)...))
 		return refused(err, -1, CodeBadFrame)
 	})
 }
 
 // ping checks that the answer holds the same bytes.
 func (p *process) ping(ctx context.Context, text string) error {
-	f, err := p.roundTrip(ctx, kindPing, []byte(text), 0)
+	f, err := p.roundTrip(ctx, kindPing, append(newBody(len(text)), text...), 0)
 	if err != nil {
 		return err
 	}

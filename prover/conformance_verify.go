@@ -25,7 +25,7 @@ func (t *conformance) verifierSession(ctx context.Context) error {
 	claim := two.Claim()
 	verify := func(ctx context.Context, c Claim, proof []byte) error {
 		req := request{deadline: t.cfg.CallTimeout, claim: c, proof: proof}
-		r, err := p.request(ctx, kindVerify, req.append(nil))
+		r, err := p.request(ctx, kindVerify, req.append(newBody(0)))
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (t *conformance) verifierSession(ctx context.Context) error {
 	})
 	t.check(ctx, "inspect lists the claims or is refused as unsupported", long, func(ctx context.Context) error {
 		req := request{proof: t.proof}
-		r, err := p.request(ctx, kindInspect, req.append(nil))
+		r, err := p.request(ctx, kindInspect, req.append(newBody(0)))
 		if !p.caps.ClaimsInProof {
 			return refused(err, -1, CodeUnsupported)
 		}
@@ -102,15 +102,15 @@ func (t *conformance) verifierSession(ctx context.Context) error {
 		return errors.Join(errs...)
 	})
 	t.check(ctx, "a job asked of a verifier is refused", long, func(ctx context.Context) error {
-		_, err := p.request(ctx, kindProve, appendJob(nil, 0, &two))
+		_, err := p.request(ctx, kindProve, appendJob(newBody(0), 0, &two))
 		return refused(err, -1, CodeUnsupported)
 	})
 	t.check(ctx, "a body that does not decode is refused", long, func(ctx context.Context) error {
-		_, err := p.request(ctx, kindVerify, bytes.Repeat([]byte{0xff}, 100))
+		_, err := p.request(ctx, kindVerify, append(newBody(100), bytes.Repeat([]byte{0xff}, 100)...))
 		return refused(err, -1, CodeBadFrame)
 	})
 	t.check(ctx, "bye is answered, and ends it with code 0", 2*t.cfg.StopGrace+time.Second, func(ctx context.Context) error {
-		if _, err := p.roundTrip(ctx, kindBye, nil, 0); err != nil {
+		if _, err := p.roundTrip(ctx, kindBye, newBody(0), 0); err != nil {
 			return err
 		}
 		if err := within(ctx, p, time.Now(), t.cfg.StopGrace); err != nil {
@@ -135,7 +135,7 @@ func (t *conformance) endOfInput(ctx context.Context) error {
 	}
 	defer t.end(p)
 	h := hello{versionMin: protocolVersion, versionMax: protocolVersion, role: RoleVerify, calls: 1, progress: progressEvery}
-	c, err := p.begin(ctx, kindHello, h.append(nil), 0, false)
+	c, err := p.begin(ctx, kindHello, h.append(newBody(0)), 0, false)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,8 @@ func (t *conformance) endOfInput(ctx context.Context) error {
 // brokenFrames sends headers that are not the protocol to children that have not even had a hello.
 func (t *conformance) brokenFrames(ctx context.Context) error {
 	header := func(size uint32, k kind, reserved byte) []byte {
-		b := appendFrame(nil, frame{kind: k, id: 1})
+		b := newBody(0)
+		seal(b, k, 1)
 		binary.LittleEndian.PutUint32(b, size)
 		b[6] = reserved
 		return b

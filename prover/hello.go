@@ -24,7 +24,7 @@ func (p *process) greet(ctx context.Context) (Capabilities, error) {
 	for _, e := range expected {
 		h.known = append(h.known, e.known)
 	}
-	f, err := p.roundTrip(ctx, kindHello, h.append(nil), 0)
+	f, err := p.roundTrip(ctx, kindHello, h.append(newBody(0)), 0)
 	if err != nil {
 		return Capabilities{}, fmt.Errorf("hello: %w", err)
 	}
@@ -119,7 +119,7 @@ func (p *process) proveKnown(ctx context.Context, caps *Capabilities) (time.Dura
 		}
 	}
 	began := time.Now()
-	r, err := p.request(ctx, kindProve, appendJob(nil, p.cfg.HelloTimeout, &job))
+	r, err := p.request(ctx, kindProve, appendJob(newBody(0), p.cfg.HelloTimeout, &job))
 	if err != nil {
 		return 0, err
 	}
@@ -136,7 +136,7 @@ func (p *process) sampleJob(ctx context.Context, caps *Capabilities, n int, epoc
 	}
 	req := sampleRequest{count: uint32(n), epoch: epoch}
 	copy(req.message[:], "aggnode: message of a sample job")
-	f, err := p.roundTrip(ctx, kindSample, req.append(nil), 0)
+	f, err := p.roundTrip(ctx, kindSample, req.append(newBody(0)), 0)
 	if err != nil {
 		return Job{}, err
 	}

@@ -56,7 +56,7 @@ func (c *Client) prove(ctx context.Context, job *Job) (Result, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		left = time.Until(deadline)
 	}
-	call, err := p.begin(ctx, kindProve, appendJob(nil, left, job), 0, true)
+	call, err := p.begin(ctx, kindProve, appendJob(newBody(job.size()), left, job), 0, true)
 	if err != nil {
 		if ctx.Err() != nil { // the child does not even read
 			err = ctxError(ctx)
@@ -157,7 +157,6 @@ func (j *Job) check(c *Capabilities) error {
 	case len(j.Raw)+len(j.Children) < max(1, c.MinInputs):
 		return refuse(CodeTooFewInputs, -1, "%d inputs, at least %d", len(j.Raw)+len(j.Children), max(1, c.MinInputs))
 	}
-	size := 0
 	for i := range j.Raw {
 		if len(j.Raw[i].PublicKey) != PublicKeySize {
 			return refuse(CodeBadLength, i, "a public key of %d bytes, must be %d", len(j.Raw[i].PublicKey), PublicKeySize)
@@ -165,7 +164,6 @@ func (j *Job) check(c *Capabilities) error {
 		if len(j.Raw[i].Signature) != c.SignatureSize {
 			return refuse(CodeBadLength, i, "a signature of %d bytes, must be %d", len(j.Raw[i].Signature), c.SignatureSize)
 		}
-		size += PublicKeySize + c.SignatureSize
 	}
 	keys := len(j.Raw)
 	for i := range j.Children {
@@ -179,9 +177,8 @@ func (j *Job) check(c *Capabilities) error {
 			return refuse(CodeBadChild, i, "a child whose signer set is empty, unsorted or cut")
 		}
 		keys += ch.Claim.Signers()
-		size += minClaimSize + len(ch.Claim.SignerSet) + 4 + len(ch.Proof)
 	}
-	if size+1024 > int(limits[kindProve]) {
+	if size := j.size(); size > int(limits[kindProve]) {
 		return refuse(CodeBadLength, -1, "a job of %d bytes, limit %d", size, limits[kindProve])
 	}
 	signers := j.Claim().Signers()
@@ -192,6 +189,18 @@ func (j *Job) check(c *Capabilities) error {
 		return refuse(CodeOverlap, -1, "inputs share a public key")
 	}
 	return nil
+}
+
+// size is the length in bytes of the job's prove body.
+func (j *Job) size() int {
+	n := 4 + 4 + MessageSize + 8 + 4
+	for i := range j.Raw {
+		n += len(j.Raw[i].PublicKey) + len(j.Raw[i].Signature)
+	}
+	for i := range j.Children {
+		n += minClaimSize + len(j.Children[i].Claim.SignerSet) + 4 + len(j.Children[i].Proof)
+	}
+	return n
 }
 
 // isWellFormed says whether the signer set is a non-empty, strictly ascending list of whole keys.

@@ -88,12 +88,15 @@ type frame struct {
 	body []byte
 }
 
-// appendFrame appends the header and the body.
-func appendFrame(b []byte, f frame) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(f.body)))
-	b = append(b, byte(f.kind), 0, 0, 0)
-	b = binary.LittleEndian.AppendUint64(b, f.id)
-	return append(b, f.body...)
+// newBody returns a buffer to append a body of about size bytes to, with room for the header in front: a proof is
+// copied into its frame once.
+func newBody(size int) []byte { return make([]byte, headerSize, headerSize+size) }
+
+// seal writes the header in front of a body that began with newBody. b is the whole frame then.
+func seal(b []byte, k kind, id uint64) {
+	binary.LittleEndian.PutUint32(b, uint32(len(b)-headerSize))
+	b[4] = byte(k)
+	binary.LittleEndian.PutUint64(b[8:], id)
 }
 
 // errFrame is the ground of every complaint about a frame.

@@ -56,6 +56,7 @@ func TestBodiesSurviveTheWire(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, time.Minute, deadline)
 		require.Equal(t, j, got)
+		require.Equal(t, len(appendJob(nil, 0, &j)), j.size())
 	}
 
 	res := result{cpu: 3, wall: 4, foreign: 5, entries: fakeEntries(sampleClaim(2)), proof: []byte("p")}
