@@ -99,15 +99,19 @@ func (c *Client) checkOnce(ctx context.Context, k kind, req *request) (result, r
 	}
 	switch {
 	case len(req.proof) == 0 || len(req.proof) > p.caps.ProofBytesMax:
-		return result{}, retryNo, &RefusedError{CodeInvalidProof, -1,
-			fmt.Sprintf("a proof of %d bytes, must be 1 to %d", len(req.proof), p.caps.ProofBytesMax)}
+		return result{}, retryNo, &RefusedError{
+			CodeInvalidProof, -1,
+			fmt.Sprintf("a proof of %d bytes, must be 1 to %d", len(req.proof), p.caps.ProofBytesMax),
+		}
 	case k == kindInspect && !p.caps.ClaimsInProof:
 		return result{}, retryNo, &RefusedError{CodeUnsupported, -1, "proofs of " + p.caps.Backend + " do not list their claims"}
 	case minClaimSize+8+len(req.claim.SignerSet)+len(req.proof) > int(limits[k]):
-		return result{}, retryNo, &RefusedError{CodeBadLength, -1,
-			fmt.Sprintf("a signer set of %d keys is too long", req.claim.Signers())}
+		return result{}, retryNo, &RefusedError{
+			CodeBadLength, -1,
+			fmt.Sprintf("a signer set of %d keys is too long", req.claim.Signers()),
+		}
 	}
-	call, err := p.begin(ctx, k, req.append(newBody(minClaimSize + len(req.claim.SignerSet) + len(req.proof) + 8)), c.cfg.CallTimeout, true)
+	call, err := p.begin(ctx, k, req.append(newBody(minClaimSize+len(req.claim.SignerSet)+len(req.proof)+8)), c.cfg.CallTimeout, true)
 	if err != nil {
 		if ctx.Err() != nil {
 			return result{}, retryNo, unavailable(ctxError(ctx))

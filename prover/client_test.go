@@ -34,8 +34,10 @@ func TestProveAndVerify(t *testing.T) {
 	require.NoError(t, v.Verify(t.Context(), job.Claim(), r.Proof))
 
 	t.Run("a merge job covers the children and the raw signatures", func(t *testing.T) {
-		merge := Job{Epoch: job.Epoch, Message: job.Message, Raw: []Raw{fakeRaw(7, job.Message, job.Epoch)},
-			Children: []Child{{Claim: job.Claim(), Proof: r.Proof}}}
+		merge := Job{
+			Epoch: job.Epoch, Message: job.Message, Raw: []Raw{fakeRaw(7, job.Message, job.Epoch)},
+			Children: []Child{{Claim: job.Claim(), Proof: r.Proof}},
+		}
 		m, err := p.Prove(t.Context(), merge)
 		require.NoError(t, err)
 		require.Equal(t, 4, merge.Claim().Signers())
@@ -431,8 +433,9 @@ func TestACheckThatNobodyWaitsForIsStillTimed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, v.Verify(ctx, bad, fakeProof(fakeEntries(bad))), ErrUnavailable)
-	require.Eventually(t, func() bool { return isGone(pid) }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return v.Stats().LastError != nil }, time.Minute, 5*time.Millisecond)
 	require.ErrorIs(t, v.Stats().LastError, ErrTimeout)
+	require.True(t, isGone(pid))
 }
 
 func TestACancelledJobLeavesNoChildAndTheNextIsServed(t *testing.T) {

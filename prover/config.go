@@ -84,8 +84,10 @@ func (c Config) withDefaults() Config {
 		to  *time.Duration
 		def time.Duration
 	}{
-		{&c.HelloTimeout, defaultHelloTimeout}, {&c.CallTimeout, defaultCallTimeout},
-		{&c.StopGrace, defaultStopGrace}, {&c.StuckAfter, defaultStuckAfter},
+		{&c.HelloTimeout, defaultHelloTimeout},
+		{&c.CallTimeout, defaultCallTimeout},
+		{&c.StopGrace, defaultStopGrace},
+		{&c.StuckAfter, defaultStuckAfter},
 	} {
 		if *d.to == 0 {
 			*d.to = d.def

@@ -55,8 +55,10 @@ func fromIndex(ctx context.Context, tmp string, opts InstallOptions, say *progre
 
 // pipInstall lets pip fetch the package. Its environment and configuration are the user's: index, proxy, certificates.
 func pipInstall(ctx context.Context, say *progressWriter, python, list string, extra ...string) error {
-	args := append([]string{python, "-m", "pip", "install", "--require-hashes", "--only-binary=:all:", "--no-deps",
-		"--disable-pip-version-check", "--no-input", "-r", list}, extra...)
+	args := append([]string{
+		python, "-m", "pip", "install", "--require-hashes", "--only-binary=:all:", "--no-deps",
+		"--disable-pip-version-check", "--no-input", "-r", list,
+	}, extra...)
 	err := run(ctx, say, "installing py-lean-pq "+LeanPQVersion, args...)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w\nWithout network: fetch the file py_lean_pq-%s-… for this Python and machine and give it with --prover-wheel; "+

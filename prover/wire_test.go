@@ -31,8 +31,10 @@ func sampleJobs() []Job {
 
 func TestBodiesSurviveTheWire(t *testing.T) {
 	t.Parallel()
-	h := hello{versionMin: 1, versionMax: 3, role: RoleVerify, threads: 2, calls: 4, progress: 250 * time.Millisecond, scheme: "toy",
-		known: []known{{"toy", knownProof, sampleClaim(2), []byte("p")}, {"other", knownSignature, sampleClaim(1), nil}}}
+	h := hello{
+		versionMin: 1, versionMax: 3, role: RoleVerify, threads: 2, calls: 4, progress: 250 * time.Millisecond, scheme: "toy",
+		known: []known{{"toy", knownProof, sampleClaim(2), []byte("p")}, {"other", knownSignature, sampleClaim(1), nil}},
+	}
 	gotHello, err := decodeHello(h.append(nil))
 	require.NoError(t, err)
 	h.known[1].bytes = []byte{}
@@ -41,7 +43,8 @@ func TestBodiesSurviveTheWire(t *testing.T) {
 	r := ready{version: 1, verdicts: []uint8{0, 1, 2}, ownAccepted: 1, ownRefused: 2, caps: Capabilities{
 		Backend: "b", Revision: "r", Scheme: "s", PublicKeySize: 32, SignatureSize: 9, MaxChildren: 1, MaxRaw: 2, MaxSigners: 3,
 		MinInputs: 1, ProofBytesMax: 5, Threads: 6, ChildrenMayOverlap: true, Samples: true, SetupMemory: 7, ProveMemory: 8,
-		MemoryPerRaw: 9, MemoryPerChild: 10}}
+		MemoryPerRaw: 9, MemoryPerChild: 10,
+	}}
 	gotReady, err := decodeReady(r.append(nil))
 	require.NoError(t, err)
 	require.Equal(t, r, gotReady)
@@ -177,10 +180,15 @@ func FuzzFrames(f *testing.F) {
 	req := request{claim: sampleClaim(1), proof: []byte("p")}
 	job := sampleJobs()[1]
 	for _, fr := range []frame{
-		{kindHello, 1, h.append(nil)}, {kindReady, 1, rd.append(nil)}, {kindVerify, 2, req.append(nil)},
-		{kindProve, 3, appendJob(nil, 0, &job)}, {kindResult, 3, (&result{entries: make([]byte, 64), proof: []byte{1}}).append(nil)},
-		{kindProgress, 3, (&progress{}).append(nil)}, {kindError, 3, appendRefusal(nil, &RefusedError{1, 1, "t"})},
-		{kindSamples, 4, appendRaws(nil, 2, []Raw{{make([]byte, 32), []byte{1, 2}}})}, {kindSample, 4, (&sampleRequest{}).append(nil)},
+		{kindHello, 1, h.append(nil)},
+		{kindReady, 1, rd.append(nil)},
+		{kindVerify, 2, req.append(nil)},
+		{kindProve, 3, appendJob(nil, 0, &job)},
+		{kindResult, 3, (&result{entries: make([]byte, 64), proof: []byte{1}}).append(nil)},
+		{kindProgress, 3, (&progress{}).append(nil)},
+		{kindError, 3, appendRefusal(nil, &RefusedError{1, 1, "t"})},
+		{kindSamples, 4, appendRaws(nil, 2, []Raw{{make([]byte, 32), []byte{1, 2}}})},
+		{kindSample, 4, (&sampleRequest{}).append(nil)},
 	} {
 		f.Add(appendFrame(nil, fr))
 	}

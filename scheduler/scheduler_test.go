@@ -104,7 +104,7 @@ func TestPlace(t *testing.T) {
 	s, err := New(Config{})
 	require.NoError(t, err)
 	require.Error(t, s.Place(ClassUnknown)(exec.Command("/bin/true")))
-	require.ErrorIs(t, s.Place(ClassProver)(exec.Command("no such program here")), exec.ErrNotFound)
+	require.ErrorIs(t, s.Place(ClassProver)(exec.Command("no-such-program-here")), exec.ErrNotFound)
 	require.Equal(t, "T0", s.Tier().String())
 	_, err = New(Config{Executable: filepath.Join(t.TempDir(), "gone")})
 	require.ErrorIs(t, err, os.ErrNotExist)
