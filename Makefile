@@ -10,12 +10,12 @@ PACKAGES := ./...
 TOOL     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
 
-.PHONY: build test unit race purego lint arch generated docs fuzz golden keys bench cover devnet interop clean
+.PHONY: build test slow unit race purego lint arch generated docs fuzz golden keys bench cover devnet interop clean
 
 build: ## build the node into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/aggnode
 
-test: lint arch generated race ## everything that must hold before a commit
+test: lint arch generated slow race ## everything that must hold before a commit
 
 lint: ## format, vet, staticcheck
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
@@ -28,6 +28,9 @@ arch: ## the import table
 generated: ## committed generated files are what their generators write
 	$(GO) mod verify >/dev/null
 	$(GO) test -count=1 -run 'Docs|Golden' ./node ./netconfig ./wire
+
+slow: ## tests that the race detector would slow down too much
+	$(GO) test -count=1 -run 'Generated|Golden|Bulk' ./xmss ./prover/...
 
 unit: ## all tests, without the race detector
 	$(GO) test $(PACKAGES)
@@ -46,7 +49,7 @@ golden: ## rewrite golden files
 
 fuzz: ## every fuzz target for FUZZTIME
 	@$(GO) test -list '^Fuzz' $(PACKAGES) | awk '/^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0;i<n;i++) print $$2, f[i]; n=0}' | \
-	while read -r pkg f; do echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) "$$pkg"; done
+	while read -r pkg f; do echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$pkg"; done
 
 bench: ## Go benchmarks with domain units
 	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)

@@ -40,9 +40,11 @@ func (c *testClock) Slot() wire.Slot {
 	}
 	return wire.Slot(time.Since(c.genesis) / c.slot)
 }
+
 func (c *testClock) SlotStart(s wire.Slot) time.Time {
 	return c.genesis.Add(time.Duration(s) * c.slot)
 }
+
 func (c *testClock) IntervalStart(s wire.Slot, i wire.Interval) time.Time {
 	return c.SlotStart(s).Add(time.Duration(i) * c.slot / wire.IntervalsPerSlot)
 }

@@ -320,8 +320,10 @@ func (a *Aggregator) close(j *job, o JobOutcome) {
 	if o == JobCrashed || o == JobBadOutput || o == JobTimedOut || o == JobRefused {
 		level = a.log.Warn // at most one for each start of the prover, which backs off
 	}
-	args := []any{"slot", uint64(j.slot()), "data_root", j.plan.group.Root.Short(), "trigger", j.trigger.String(),
-		"raw", len(j.plan.raw), "children", len(j.plan.children), "outcome", o.String(), "duration_ms", j.wall.Milliseconds()}
+	args := []any{
+		"slot", uint64(j.slot()), "data_root", j.plan.group.Root.Short(), "trigger", j.trigger.String(),
+		"raw", len(j.plan.raw), "children", len(j.plan.children), "outcome", o.String(), "duration_ms", j.wall.Milliseconds(),
+	}
 	if j.err != nil {
 		args = append(args, "error", j.err)
 	}

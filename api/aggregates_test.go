@@ -57,8 +57,10 @@ func TestAggregatesAreListedAsAdded(t *testing.T) {
 	require.Equal(t, 200, code)
 	require.JSONEq(t, `{"next":0,"lost":0,"more":false,"aggregates":[]}`, body)
 
-	r.log.Add(Aggregate{Slot: 7, DataRoot: wire.DataRoot{0xab}, Participants: somebody(t, 3), Proof: make([]byte, 1234),
-		Source: SourceGossip, At: 1500 * time.Millisecond, Check: 12345 * time.Microsecond})
+	r.log.Add(Aggregate{
+		Slot: 7, DataRoot: wire.DataRoot{0xab}, Participants: somebody(t, 3), Proof: make([]byte, 1234),
+		Source: SourceGossip, At: 1500 * time.Millisecond, Check: 12345 * time.Microsecond,
+	})
 	r.log.Add(Aggregate{Slot: 8, Participants: somebody(t, 1), Source: SourceOwn, At: -time.Millisecond, Peers: 4})
 	_, body = do(t, "GET", url, "")
 	require.JSONEq(t, `{"next":2,"lost":0,"more":false,"aggregates":[

@@ -232,8 +232,10 @@ func TestTheAggregatorRoleIsSwitchedFromTheSameMachine(t *testing.T) {
 	require.Equal(t, 200, code)
 	require.JSONEq(t, `{"is_aggregator":true,"previous":true}`, body)
 
-	for _, bad := range []string{``, `{}`, `{"enabled": 1}`, `{"enabled": "true"}`, `{"enabled": null}`, `[true]`, `true`, `{"enabled": false} x`,
-		`{"enabled": false, "other": 1}`, `{"enabled": ` + strings.Repeat(" ", maxBodyBytes) + `false}`} {
+	for _, bad := range []string{
+		``, `{}`, `{"enabled": 1}`, `{"enabled": "true"}`, `{"enabled": null}`, `[true]`, `true`, `{"enabled": false} x`,
+		`{"enabled": false, "other": 1}`, `{"enabled": ` + strings.Repeat(" ", maxBodyBytes) + `false}`,
+	} {
 		code, body = do(t, "POST", url, bad)
 		require.Equal(t, 400, code, bad)
 		require.Contains(t, body, "error")

@@ -37,6 +37,7 @@ type absentMaker struct{}
 func (absentMaker) Prove(context.Context, prover.Job) (prover.Result, error) {
 	return prover.Result{}, prover.ErrUnavailable
 }
+
 func (absentMaker) Capabilities() (prover.Capabilities, bool) { return prover.Capabilities{}, false }
 func (absentMaker) Ready() bool                               { return false }
 

@@ -80,8 +80,10 @@ func TestSubnetsAreTheUnionOfDutiesAndFlag(t *testing.T) {
 		{name: "validators only", validators: []wire.ValidatorIndex{5, 1}, joined: []wire.SubnetID{1}, aggregated: []wire.SubnetID{1}},
 		{name: "aggregator without anything", aggregator: true, joined: []wire.SubnetID{0}, aggregated: []wire.SubnetID{0}},
 		{name: "flag without role", flag: []wire.SubnetID{2}, joined: []wire.SubnetID{}, aggregated: []wire.SubnetID{2}},
-		{name: "flag and duties", validators: []wire.ValidatorIndex{0, 4}, flag: []wire.SubnetID{1, 3}, aggregator: true,
-			joined: []wire.SubnetID{0, 1, 3}, aggregated: []wire.SubnetID{1, 3}},
+		{
+			name: "flag and duties", validators: []wire.ValidatorIndex{0, 4}, flag: []wire.SubnetID{1, 3}, aggregator: true,
+			joined: []wire.SubnetID{0, 1, 3}, aggregated: []wire.SubnetID{1, 3},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -42,7 +42,7 @@ func (n *Node) stages() []stage {
 		list = append(list, stage{name: "verifier", run: n.backend.verifierChild.Run})
 	}
 	return append(list,
-		stage{name: "p2p", run: n.host.Run},
+		stage{name: "p2p", run: n.joinWarm},
 		stage{name: "clock", run: n.monitor.Run},
 		stage{name: "announcer", run: n.announceBackend},
 		stage{name: "api", run: n.servers.Run},
@@ -119,6 +119,14 @@ func (n *Node) stop(started []*running, limit time.Duration) error {
 	}
 	n.log.Info("stopped", "duration_ms", time.Since(began).Milliseconds())
 	return errors.Join(errs...)
+}
+
+// joinWarm joins the network with the keys of the next duty at hand.
+func (n *Node) joinWarm(ctx context.Context) error {
+	if n.signer != nil {
+		n.signer.Warm(ctx)
+	}
+	return n.host.Run(ctx)
 }
 
 // afterHost delays duties until the topics are joined: a vote published before that would reach nobody.

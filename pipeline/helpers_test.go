@@ -43,6 +43,7 @@ func (c *testClock) At() (wire.Slot, wire.Interval) {
 
 	return wire.Slot(n / wire.IntervalsPerSlot), wire.Interval(n % wire.IntervalsPerSlot)
 }
+
 func (c *testClock) SlotStart(s wire.Slot) time.Time { return c.genesis.Add(time.Duration(s) * c.slot) }
 
 // Signatures and proofs say themselves how they are judged: by their first byte.

@@ -155,7 +155,7 @@ func (c *Client) keep(ctx context.Context, isSpare bool) error {
 		if isFirst && !isSpare && isPermanent(err) {
 			return err
 		}
-		c.cfg.Logger.Warn("prover child ended", "role", c.cfg.Role.String(), "reason", endReason(err), "error", err, "restart_ms", delay.Milliseconds())
+		c.cfg.Logger.Warn("prover child ended", "role", c.cfg.Role.String(), "reason", startReason(err), "error", err, "restart_ms", delay.Milliseconds())
 		t := time.NewTimer(delay)
 		select {
 		case <-t.C:
@@ -178,7 +178,7 @@ func (c *Client) note(err error) bool {
 // launch starts a child and takes it through hello.
 func (c *Client) launch(ctx context.Context, last error) (*process, error) {
 	began := time.Now()
-	c.metrics.starts.WithLabelValues(endReason(last)).Inc()
+	c.metrics.starts.WithLabelValues(startReason(last)).Inc()
 	c.mu.Lock()
 	c.starts++
 	c.mu.Unlock()

@@ -263,6 +263,21 @@ func TestFaultsDuringAJob(t *testing.T) {
 	}
 }
 
+// A crash right after the answer loses neither the answer nor the next job.
+func TestACrashAfterTheResultKeepsTheResult(t *testing.T) {
+	t.Parallel()
+	p := start(t, fakeConfig(RoleProve, modeGood))
+	for range 5 {
+		waitReady(t, p)
+		pid := p.Stats().PID
+		r, err := p.Prove(t.Context(), fakeJob(faultAfterResult, 2))
+		require.NoError(t, err)
+		require.NotEmpty(t, r.Proof)
+		require.Eventually(t, func() bool { return p.Stats().PID != pid }, time.Minute, time.Millisecond)
+	}
+	require.ErrorIs(t, p.Stats().LastError, ErrCrashed)
+}
+
 // A child that fails at hello never serves; where no restart heals it, Run ends with the reason.
 func TestFaultsAtHello(t *testing.T) {
 	t.Parallel()

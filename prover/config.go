@@ -31,7 +31,7 @@ const (
 type Config struct {
 	Command []string // program and arguments of the child; required
 	Env     []string // complete environment of the child; nil means an empty one
-	Dir     string   // working directory of the child; default "/"
+	Dir     string   // working directory of the child; default: that of this process
 	Role    Role     // required
 	Scheme  string   // scheme that the child must be for; empty accepts any
 	Threads int      // threads of one proof; 0 lets the child take what its process may use
@@ -95,9 +95,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Calls == 0 {
 		c.Calls = 1
-	}
-	if c.Dir == "" {
-		c.Dir = "/"
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

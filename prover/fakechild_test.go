@@ -75,6 +75,7 @@ const (
 	faultHalfFrame
 	faultRefuse
 	faultUndecodable
+	faultAfterResult
 )
 
 func fakeSign(key []byte, message [MessageSize]byte, epoch uint32) []byte {
@@ -293,6 +294,9 @@ func (c *fakeChild) prove(id uint64, job Job) {
 	r := result{cpu: time.Millisecond, wall: time.Millisecond, entries: entries, proof: fakeProof(entries)}
 	c.write(kindProgress, id, (&progress{phase: 3, cpu: time.Millisecond, rss: 1 << 20}).append(nil))
 	c.write(kindResult, id, r.append(nil))
+	if job.Message[0] == faultAfterResult {
+		c.die(syscall.SIGABRT)
+	}
 }
 
 func (c *fakeChild) verify(f frame, r request) {

@@ -19,6 +19,26 @@ const (
 	leanMultisigPython = "AGGNODE_TEST_LEANMULTISIG_PYTHON"
 )
 
+// The real package from the index that pip is configured for; `make interop` sets the variable.
+func TestInstallFromTheIndex(t *testing.T) {
+	const variable = "AGGNODE_TEST_INSTALL"
+	if os.Getenv(variable) == "" {
+		t.Skip("not run: " + variable + " is not set")
+	}
+	dir := filepath.Join(t.TempDir(), "prover")
+	env, err := Install(t.Context(), InstallOptions{Dir: dir, Progress: os.Stdout})
+	require.NoError(t, err)
+	found, err := Locate(dir)
+	require.NoError(t, err)
+	require.Equal(t, env, found)
+	command, environ, err := LeanPQ(found)
+	require.NoError(t, err)
+	v := start(t, Config{Command: command, Env: environ, Role: RoleVerify, Scheme: "keccak", HelloTimeout: 5 * time.Minute})
+	waitLong(t, v)
+	m, _ := materialOf("keccak")
+	require.NoError(t, v.Verify(t.Context(), m.claim, m.proof))
+}
+
 // leanPQConfig is a client configuration for the real lean-pq backend.
 func leanPQConfig(t *testing.T, role Role) Config {
 	t.Helper()

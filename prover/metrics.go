@@ -1,7 +1,6 @@
 package prover
 
 import (
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -73,65 +72,27 @@ func newMetrics(reg prometheus.Registerer, role Role) *metrics {
 	for _, r := range startReasons {
 		m.starts.WithLabelValues(r)
 	}
+	for _, call := range callNames(role) {
+		for _, o := range Outcomes() {
+			m.calls.WithLabelValues(call, o.String())
+		}
+	}
 	return m
+}
+
+// callNames is the closed set of the label "call".
+func callNames(role Role) []string {
+	if role == RoleProve {
+		return []string{"prove"}
+	}
+	return []string{"verify", "inspect"}
 }
 
 // observe records the end of a call.
 func (m *metrics) observe(call string, wall, cpu time.Duration, err error) {
-	m.calls.WithLabelValues(call, outcome(err)).Inc()
+	m.calls.WithLabelValues(call, OutcomeOf(err).String()).Inc()
 	m.wall.WithLabelValues(call).Observe(wall.Seconds())
 	if err == nil {
 		m.cpu.WithLabelValues(call).Observe(cpu.Seconds())
 	}
-}
-
-// startReasons is the closed set of the label reason of starts.
-var startReasons = []string{"first", "timeout", "stuck", "crash", "protocol", "memory", "refused", "other"}
-
-// endReason maps the end of a child to the label of the next start.
-func endReason(err error) string {
-	var r *RefusedError
-	switch {
-	case err == nil:
-		return "first"
-	case errors.Is(err, ErrStuck):
-		return "stuck"
-	case errors.Is(err, ErrTimeout):
-		return "timeout"
-	case errors.Is(err, ErrMemory):
-		return "memory"
-	case errors.Is(err, ErrProtocol):
-		return "protocol"
-	case errors.Is(err, ErrCrashed):
-		return "crash"
-	case errors.As(err, &r), errors.Is(err, ErrSchemeMismatch):
-		return "refused"
-	}
-	return "other"
-}
-
-// outcome maps an answer to the label of calls.
-func outcome(err error) string {
-	var r *RefusedError
-	switch {
-	case err == nil:
-		return "ok"
-	case errors.Is(err, ErrBadProof):
-		return "bad_proof"
-	case errors.Is(err, ErrClaimMismatch):
-		return "claim_mismatch"
-	case errors.As(err, &r):
-		return "refused"
-	case errors.Is(err, ErrStuck):
-		return "stuck"
-	case errors.Is(err, ErrTimeout):
-		return "timeout"
-	case errors.Is(err, ErrMemory):
-		return "memory"
-	case errors.Is(err, ErrProtocol):
-		return "protocol"
-	case errors.Is(err, ErrCrashed):
-		return "crashed"
-	}
-	return "unavailable"
 }

@@ -136,9 +136,22 @@ func TestMetrics(t *testing.T) {
 	for _, err := range []error{
 		nil, ErrStuck, ErrTimeout, ErrMemory, ErrProtocol, &CrashError{}, ErrSchemeMismatch, &RefusedError{Code: CodeVersion}, io.EOF,
 	} {
-		require.Contains(t, startReasons, endReason(err))
-		require.NotEmpty(t, outcome(err))
+		require.Contains(t, startReasons, startReason(err))
+		require.Contains(t, Outcomes(), OutcomeOf(err))
 	}
+}
+
+func TestOutcomesAreATable(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, o := range Outcomes() {
+		require.False(t, seen[o.String()], o)
+		seen[o.String()] = true
+		require.NotEmpty(t, o.Short())
+		require.True(t, strings.HasSuffix(o.Long(), "."), o)
+	}
+	require.Equal(t, "invalid", outcomeEnd.String())
+	require.Equal(t, "unknown", OutcomeUnknown.String())
 }
 
 func TestErrors(t *testing.T) {

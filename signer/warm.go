@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"aggnode/wire"
 	"aggnode/xmss"
@@ -27,14 +28,25 @@ type warmTask struct {
 	slot wire.Slot
 }
 
+// Warm prepares the keys for the first duty that is still ahead, and returns when
+// they are ready or ctx ends. Called before the node joins its topics, so that
+// building subtrees and the first burst of messages do not meet; Run finds the
+// work done then.
+func (s *Signer) Warm(ctx context.Context) {
+	if len(s.validators) > 0 {
+		s.warmFirst(ctx, s.firstDuty())
+	}
+}
+
 // warmFirst prepares the keys of the first duty that is still ahead, and of the
 // proposer of that slot and the next.
 func (s *Signer) warmFirst(ctx context.Context, first wire.Slot) {
 	tasks := append(s.voteTasks(first), s.proposalTasks(first)...)
 	start := s.clock.Now()
-	s.log.Info("prepare keys", "slot", uint64(first), "keys", len(tasks))
 	s.warm(ctx, append(tasks, s.proposalTasks(first+1)...), s.cfg.Parallel)
-	s.log.Info("keys prepared", "slot", uint64(first), "duration_ms", s.clock.Now().Sub(start).Milliseconds())
+	if took := s.clock.Now().Sub(start); took > time.Millisecond {
+		s.log.Info("keys prepared", "slot", uint64(first), "keys", len(tasks), "duration_ms", took.Milliseconds())
+	}
 }
 
 // warmNext prepares the keys for a slot in the background, unless the

@@ -51,8 +51,11 @@ func TestDeviationsAreNamed(t *testing.T) {
 		"open set":             {"m\tcounter\tc=<name>_<N>|unknown\t\t", vec([]string{"c"}, []string{"gean_1"}), nil},
 		"other label":          {"m\tcounter\tr=a\t\t", vec([]string{"q"}, []string{"a"}), []string{"m: labels [q], want [r]"}},
 		"bare labels":          {"m\tcounter\tname,version\t\t", vec([]string{"version", "name"}, []string{"a", "b"}), nil},
-		"a combination missing": {"m\tcounter\td=i|o;r=a|b\t\t",
-			vec([]string{"d", "r"}, []string{"i", "a"}, []string{"o", "b"}), []string{"m: 2 series, want all 4 combinations of its labels"}},
+		"a combination missing": {
+			"m\tcounter\td=i|o;r=a|b\t\t",
+			vec([]string{"d", "r"}, []string{"i", "a"}, []string{"o", "b"}),
+			[]string{"m: 2 series, want all 4 combinations of its labels"},
+		},
 		"unlabelled wanted": {"m\tcounter\t\t\t", vec([]string{"source"}, []string{"gossip"}), []string{"m: labels [source], want []"}},
 	} {
 		t.Run(name, func(t *testing.T) {
