@@ -10,12 +10,12 @@ PACKAGES := ./...
 TOOL     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 30s
 
-.PHONY: build test slow unit race purego lint arch generated docs fuzz golden keys bench cover devnet interop clean
+.PHONY: build test norace unit race purego lint arch generated docs fuzz golden keys bench cover devnet interop clean
 
 build: ## build the node into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./cmd/aggnode
 
-test: lint arch generated slow race ## everything that must hold before a commit
+test: lint arch generated norace race ## everything that must hold before a commit
 
 lint: ## format, vet, staticcheck
 	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi
@@ -29,8 +29,8 @@ generated: ## committed generated files are what their generators write
 	$(GO) mod verify >/dev/null
 	$(GO) test -count=1 -run 'Docs|Golden' ./node ./netconfig ./wire
 
-slow: ## tests that the race detector would slow down too much
-	$(GO) test -count=1 -run 'Generated|Golden|Bulk' ./xmss ./prover/...
+norace: ## packages with tests that the race detector rules out: key generation, allocation counts
+	$(GO) test -count=1 ./xmss ./wire
 
 unit: ## all tests, without the race detector
 	$(GO) test $(PACKAGES)

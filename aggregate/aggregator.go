@@ -26,9 +26,9 @@ const (
 	// readyPoll is how often a prover that is not ready is asked again while there is work for it.
 	readyPoll = 100 * time.Millisecond
 	// probeAfter is how many sessions in a row may end with no_time before one job runs all the same, so that an estimate
-	// spoilt by a busy hour can not starve the prover for ever. ARCHITECTURE.md section 3.5 point 3.
+	// spoilt by a busy hour can not starve the prover for ever. ARCHITECTURE.md section 5 point 3.
 	probeAfter = 3
-	// unreadyAfter is how many sessions in a row may have material and make no proof. ARCHITECTURE.md section 3.5 point 8.
+	// unreadyAfter is how many sessions in a row may have material and make no proof. ARCHITECTURE.md section 5 point 8.
 	unreadyAfter = 2
 )
 

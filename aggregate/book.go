@@ -11,7 +11,7 @@ import (
 
 // Windows in slots. Nothing is finalised on these networks for hours at a time, so age alone prunes: a vote is of use
 // for a proof until the start of slot+2, an aggregate is accepted by others until the start of slot+3
-// (ARCHITECTURE.md section 3.2).
+// (ARCHITECTURE.md section 2).
 const (
 	rawWindow       = 2
 	aggregateWindow = 3

@@ -20,7 +20,7 @@ const (
 	// believed, one outlier is not. A guess, not measured.
 	costWeight = 0.5
 	// costDecay is the part of the way back to the hello figures that the model goes in each slot
-	// (ARCHITECTURE.md section 3.5 point 3).
+	// (ARCHITECTURE.md section 5 point 3).
 	costDecay = 0.1
 	// rawDoubt is how much less the per raw seed is trusted than the fixed one (a ratio of variances). The fixed part is
 	// measured at hello on this machine with this prover; the shape comes from another one. A guess: four times as far off.

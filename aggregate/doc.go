@@ -1,5 +1,5 @@
 // Package aggregate is the aggregator: it collects verified material, decides what is worth a proof, has it proved,
-// checks the proof and publishes it (ARCHITECTURE.md section 3.5).
+// checks the proof and publishes it (ARCHITECTURE.md section 5).
 //
 // It does not verify what others send (package verify), keeps no queue of unverified items (pipeline), runs no prover
 // (prover) and knows no head or finality: what is old is decided by slots.

@@ -13,7 +13,7 @@ import (
 
 const (
 	// hardSlack and hardFactor are the hard deadline: twice the prediction and half a second.
-	// ARCHITECTURE.md section 3.5 point 5.
+	// ARCHITECTURE.md section 5 point 5.
 	hardSlack  = 500 * time.Millisecond
 	hardFactor = 2
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// outboxSize bounds checked aggregates that wait for the network: ARCHITECTURE.md section 3.2, local publish. A prover
+// outboxSize bounds checked aggregates that wait for the network: ARCHITECTURE.md section 2, local publish. A prover
 // that makes one in half a second fills it in eight.
 const outboxSize = 16
 

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// inboxSize bounds verified material on its way to the owner goroutine, in items. ARCHITECTURE.md section 3.3 point 4.
+	// inboxSize bounds verified material on its way to the owner goroutine, in items. ARCHITECTURE.md section 3 point 4.
 	inboxSize = 1024
 	// inboxWait is how long a verification worker waits for a place in the inbox. The owner files a vote in about 1 us,
-	// so a full inbox means that it does not run at all. ARCHITECTURE.md section 3.3 point 4.
+	// so a full inbox means that it does not run at all. ARCHITECTURE.md section 3 point 4.
 	inboxWait = 5 * time.Millisecond
 	// drainMax is how many items the owner files between two looks at everything else.
 	drainMax = 256

@@ -3,7 +3,7 @@ package aggregate
 // text is one row of a reason table.
 type text struct{ code, short, long string }
 
-// JobOutcome says how a job ended; every job has exactly one (ARCHITECTURE.md section 3.5 point 8). It is the value of
+// JobOutcome says how a job ended; every job has exactly one (ARCHITECTURE.md section 5 point 8). It is the value of
 // the "outcome" label and log field.
 type JobOutcome uint8
 

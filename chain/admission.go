@@ -8,7 +8,7 @@ import (
 
 // maxPerSlot is the number of blocks kept for one slot: an honest proposer makes
 // one, an equivocating one makes votes for several possible, and beyond a few
-// only memory is served (ARCHITECTURE.md section 3.2).
+// only memory is served (ARCHITECTURE.md section 2).
 const maxPerSlot = 4
 
 // AdmitBlock applies the rules that need no signature, before one is checked:

@@ -6,7 +6,7 @@ import (
 	"aggnode/wire"
 )
 
-// Bounds of parked blocks (ARCHITECTURE.md section 3.2). A parked block is
+// Bounds of parked blocks (ARCHITECTURE.md section 2). A parked block is
 // waiting for one or two that gossip delivered out of order, so a few slots are
 // enough; with real proofs a block has about 250 KB, and 16 MiB is a bound that
 // only oversize blocks meet.

@@ -8,7 +8,7 @@ import (
 )
 
 // forwardBuckets are seconds. A vote waits 0.1-50 ms for its verdict, an
-// aggregate 15-200 ms (architecture 3.7), and the slot ends at 4-12 s.
+// aggregate 15-200 ms (ARCHITECTURE.md section 7), and the slot ends at 4-12 s.
 var forwardBuckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16}
 
 // metrics of the package. Labels come from closed sets: kinds, outcomes, the

@@ -11,7 +11,7 @@ import (
 	"aggnode/wire"
 )
 
-// Settings of pubsub that are ours to choose (architecture 3.2).
+// Settings of pubsub that are ours to choose (ARCHITECTURE.md section 2).
 const (
 	// validateQueueSize is the number of messages that may wait for stage 1:
 	// one vote of each of 1,024 validators in one burst. The library's default

@@ -14,9 +14,9 @@ import (
 
 const (
 	defaultHelloTimeout = 60 * time.Second       // set-up takes 2.5 s alone and 3 to 17 s under load (lean-pq 0.7.0, 2 cores)
-	defaultCallTimeout  = 2 * time.Second        // a check takes 15 ms; architecture 3.4 point 4
-	defaultStopGrace    = 500 * time.Millisecond // architecture 3.5 point 5
-	defaultStuckAfter   = 3 * time.Second        // architecture 3.5 point 5
+	defaultCallTimeout  = 2 * time.Second        // a check takes 15 ms; ARCHITECTURE.md section 4 point 4
+	defaultStopGrace    = 500 * time.Millisecond // ARCHITECTURE.md section 5 point 5
+	defaultStuckAfter   = 3 * time.Second        // ARCHITECTURE.md section 5 point 5
 
 	// restartMin and restartMax bound the back-off between a child's end and the next start. It doubles while no call
 	// is answered, so that a child which dies at once costs a start each half minute and not a core.

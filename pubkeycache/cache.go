@@ -16,7 +16,7 @@ import (
 
 const (
 	// signerSetBytes is what all signer sets together may hold: with full sets of 4,096 keys that is 512 entries. A
-	// slot has some ten distinct sets, so this covers several slots on every network (ARCHITECTURE.md 3.4).
+	// slot has some ten distinct sets, so this covers several slots on every network (ARCHITECTURE.md section 4).
 	signerSetBytes = 64 << 20
 
 	minSignerSets = 64   // a registry near the limit must not thrash within a slot

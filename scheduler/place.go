@@ -10,7 +10,7 @@ import (
 
 const (
 	// proverNice is the lowest priority: measured, it gives checks back their idle latency for a tenth of the proving
-	// rate (architecture 3.7).
+	// rate (ARCHITECTURE.md section 7).
 	proverNice = 19
 	// proverOOMScore makes the kernel prefer the prover to the node when memory is out; 1000 is the most.
 	proverOOMScore = 500

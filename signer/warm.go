@@ -18,7 +18,7 @@ const (
 	// current and the next one and never a third.
 	spreadSlots = 64
 	// keysPerWorker is the least number of keys for which another goroutine is
-	// started (ARCHITECTURE.md section 3.6).
+	// started (ARCHITECTURE.md section 6).
 	keysPerWorker = 4
 )
 

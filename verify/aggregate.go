@@ -24,7 +24,7 @@ const minProofSize = 65
 // ReasonExpired or ReasonStopping when ctx ended before there was an answer.
 //
 // With Config.NoProofs an aggregate that passes the structural checks is answered with ReasonUnverified, never with
-// ReasonNone. Source: leanSpec containers/aggregation.py; ARCHITECTURE.md 3.4.
+// ReasonNone. Source: leanSpec containers/aggregation.py; ARCHITECTURE.md section 4.
 func (v *Verifier) Aggregate(ctx context.Context, a *wire.SignedAggregate) wire.Reason {
 	ctx, span := v.tracer.Start(ctx, "verify.aggregate")
 	reason := v.aggregate(ctx, a)

@@ -34,7 +34,7 @@ func (s *scratch) resize() {
 // out must be at least as long as batch. The data may differ within a batch. ReasonNone means valid, otherwise:
 // ReasonUnknownValidator, ReasonEarly (a slot beyond the last epoch of any key, which is outside every window),
 // ReasonSchemeMismatch or ReasonMalformed (signature length), ReasonBadSignature, and when ctx has ended before the start
-// ReasonExpired or ReasonStopping. Source: leanSpec containers/attestation.py; ARCHITECTURE.md 3.3.
+// ReasonExpired or ReasonStopping. Source: leanSpec containers/attestation.py; ARCHITECTURE.md section 3.
 func (v *Verifier) Attestations(ctx context.Context, batch []*wire.SignedAttestation, out []wire.Reason) {
 	out = out[:len(batch)]
 	if reason, over := ended(ctx); over {

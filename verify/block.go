@@ -9,7 +9,7 @@ import (
 // Block checks the proposer's signature where the envelope carries it raw (wire.EnvelopePair): the proposal key of the
 // named proposer over the block root at epoch = slot. In the other envelope the signature is inside the merged proof and
 // there is nothing to check here: ReasonNone. Reasons as of Attestations; whether the named validator is the proposer of
-// the slot is for the chain. Source: leanSpec containers/block.py; ethlambda BlockProof; ARCHITECTURE.md 3.2.
+// the slot is for the chain. Source: leanSpec containers/block.py; ethlambda BlockProof; ARCHITECTURE.md section 2.
 func (v *Verifier) Block(ctx context.Context, b *wire.SignedBlock) wire.Reason {
 	if v.profile.Envelope != wire.EnvelopePair {
 		return wire.ReasonNone

@@ -1,7 +1,7 @@
 package wire
 
 // Reason says why an inbound item ended as it did. It is the value of the
-// "reason" label and log field. The table is ARCHITECTURE.md section 3.2.
+// "reason" label and log field. The table is ARCHITECTURE.md section 2.
 type Reason uint8
 
 // The reasons. ReasonNone means that there is no fault.

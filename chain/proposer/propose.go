@@ -44,7 +44,7 @@ func (p *Proposer) Propose(ctx context.Context, slot wire.Slot) (*wire.SignedBlo
 }
 
 // isFault reports whether a reason says that the block itself is wrong
-// (ARCHITECTURE.md section 3.2).
+// (ARCHITECTURE.md section 2).
 func isFault(r wire.Reason) bool {
 	switch r {
 	case wire.ReasonMalformed, wire.ReasonSchemeMismatch, wire.ReasonUnknownValidator, wire.ReasonEmptyParticipants, wire.ReasonBadSignature,
