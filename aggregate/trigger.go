@@ -3,7 +3,7 @@ package aggregate
 import "time"
 
 // quietPeriod is how long no vote must come after two thirds are in, for the rest to count as late: ARCHITECTURE.md
-// section 3.5 point 1.
+// section 5 point 1.
 const quietPeriod = 50 * time.Millisecond
 
 // finishTime is what comes after the proof and before it is of use to others: self-check (15 to 20 ms with lean-pq),
