@@ -76,6 +76,12 @@ func (m *costModel) predict(raw, children int) time.Duration {
 	return max(time.Duration(float64(m.hello)*(m.fixed*f+m.raw*r+m.child*c)), time.Millisecond)
 }
 
+// atHello returns what the job takes when nothing else runs, as measured at hello.
+func (m *costModel) atHello(raw, children int) time.Duration {
+	f, r, c := parts(raw, children)
+	return time.Duration(float64(m.hello) * (f + r + c))
+}
+
 // rawWithin returns the largest number of raw signatures, at most most, that a job with that many children is predicted
 // to prove in d; negative if not even none.
 func (m *costModel) rawWithin(d time.Duration, children, most int) int {

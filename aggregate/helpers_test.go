@@ -232,6 +232,11 @@ func (f *fakeProver) Prove(ctx context.Context, j prover.Job) (prover.Result, er
 	wall := f.fixed + time.Duration(len(j.Raw))*f.raw + time.Duration(len(j.Children))*f.each
 	f.mu.Unlock()
 	began := time.Now()
+	if what == hangs && !j.Overdue.IsZero() { // a child that spins: it has used its CPU when it is overdue
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, j.Overdue)
+		defer cancel()
+	}
 	defer func() { f.set(func(f *fakeProver) { f.busy += time.Since(began) }) }()
 
 	switch what {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// hardSlack and hardFactor are the hard deadline: twice the prediction and half a second.
+	// hardSlack and hardFactor make a job overdue: twice the prediction and half a second.
 	// ARCHITECTURE.md section 5 point 5.
 	hardSlack  = 500 * time.Millisecond
 	hardFactor = 2
@@ -183,25 +183,32 @@ func (a *Aggregator) granted(ctx context.Context, g grant) {
 	}
 	hard := a.hardDeadline(j.plan)
 	input := j.plan.job(keyring{a.pool.registry})
+	input.Overdue, input.CPUMax = a.overdue(j.plan)
 	a.workers.Go(func() {
 		a.prove(j, input, hard, g.release)
 		a.results <- j
 	})
 }
 
-// hardDeadline is when the prover is killed: min(2·prediction + 0.5 s, end of slot+1), but not before the job's own soft
-// deadline. A prover that was killed needs seconds to start again, so killing one that may still make the deadline
-// gains nothing; a stuck one is noticed by the prover's own watch on its progress.
-func (a *Aggregator) hardDeadline(p *plan) time.Time {
-	hard := a.clock.Now().Add(hardFactor*p.cost + hardSlack)
-	if hard.Before(p.deadline) {
-		hard = p.deadline
+// overdue is from when on the prover is killed unless it was starved: 2·prediction + 0.5 s, but not before the job's own
+// soft deadline, for killing one that may still make it gains nothing. cpuMax is what tells starved from lost: twice the
+// CPU that the job takes by the figures of hello. A child that was killed needs seconds of CPU at the same priority to
+// start again, so on a machine that others keep busy a job that goes on is the shorter way to the next proof. A stuck
+// child uses no CPU and is noticed by the prover's own watch.
+func (a *Aggregator) overdue(p *plan) (at time.Time, cpuMax time.Duration) {
+	at = a.clock.Now().Add(hardFactor*p.cost + hardSlack)
+	if at.Before(p.deadline) {
+		at = p.deadline
 	}
-	if end := a.clock.SlotStart(p.group.Data.Slot + 2); end.Before(hard) {
-		hard = end
+	threads := 1
+	if caps, ok := a.prover.Capabilities(); ok {
+		threads = max(threads, caps.Threads)
 	}
-	return hard
+	return at, time.Duration(hardFactor*threads)*a.cost.atHello(len(p.raw), len(p.children)) + hardSlack
 }
+
+// hardDeadline is the end of slot+1: nobody waits for the proof any longer.
+func (a *Aggregator) hardDeadline(p *plan) time.Time { return a.clock.SlotStart(p.group.Data.Slot + 2) }
 
 // expires is when others stop to accept an aggregate of the slot.
 func (a *Aggregator) expires(slot wire.Slot) time.Time {

@@ -2,8 +2,6 @@ package aggregate
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -12,14 +10,12 @@ import (
 	"aggnode/wire"
 )
 
-// traceContext returns ctx with the remote parent that every node derives for an aggregation: a trace id from (network,
-// slot, data root), so that the jobs of all aggregators over one data root are in one trace without any exchange.
+// traceContext returns ctx with the trace that every node derives for a data root, so that the jobs of all aggregators
+// over it, and the checks of what they make, are in one trace without any exchange. It has no span id: nobody emits a
+// span above the jobs, and one that named a parent would be an orphan to every trace store.
 func traceContext(ctx context.Context, network string, slot wire.Slot, root wire.DataRoot) context.Context {
-	b := binary.LittleEndian.AppendUint64([]byte(network), uint64(slot))
-	sum := sha256.Sum256(append(b, root[:]...))
 	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID:    trace.TraceID(sum[:16]),
-		SpanID:     trace.SpanID(sum[16:24]),
+		TraceID:    wire.TraceID(network, slot, root),
 		TraceFlags: trace.FlagsSampled,
 		Remote:     true,
 	}))

@@ -64,6 +64,7 @@ type process struct {
 	name    string
 	dataDir string
 	cmd     *exec.Cmd
+	log     *errorLog
 	exited  chan struct{} // closed after Wait
 	waitErr error         // valid after exited
 	stopped atomic.Bool   // we asked it to stop
@@ -111,7 +112,7 @@ func startProcess(f *forker, executable, name, dataDir string, args []string, lo
 	if err := f.start(cmd); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), file.Close())
 	}
-	p := &process{name: name, dataDir: dataDir, cmd: cmd, exited: make(chan struct{})}
+	p := &process{name: name, dataDir: dataDir, cmd: cmd, log: log, exited: make(chan struct{})}
 	go func() {
 		defer close(p.exited)
 		copyLog(file, out, name, log)
@@ -154,6 +155,7 @@ func (p *process) stop(ctx context.Context) {
 	select {
 	case <-p.exited:
 	case <-grace.C:
+		p.log.add(p.name, fmt.Sprintf("did not stop within %v of SIGTERM and was killed", stopGrace))
 	case <-ctx.Done():
 	}
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)

@@ -140,7 +140,8 @@ func (n *Node) makeChecks() error {
 		return err
 	}
 	n.pipe, err = pipeline.New(pipeline.Config{
-		Profile: network.Profile, Validators: len(network.Validators), Committees: network.Committees, Subnets: n.subnets,
+		Profile: network.Profile, Network: cfg.TopicNetwork,
+		Validators: len(network.Validators), Committees: network.Committees, Subnets: n.subnets,
 		Workers: cfg.Workers, SlotDuration: network.SlotDuration,
 		Republish:  func(it *pipeline.Item) { n.host.Republish(it) },
 		EarlyBlock: n.tree.ObserveArrival,

@@ -59,6 +59,8 @@ type Config struct {
 	Profile *wire.Profile
 	// Validators is the size of the registry, 1 to wire.RegistryLimit.
 	Validators int
+	// Network is the name of the network: part of trace ids.
+	Network string
 	// Committees is the number of attestation subnets; 0 means 1.
 	Committees uint64
 	// Subnets are the subscribed ones. They size the queues.

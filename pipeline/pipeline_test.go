@@ -342,12 +342,12 @@ func TestTwoPipelinesOnOneRegistryAreRefused(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Each aggregate has a span with its check below it, one vote in 64 has.
+// Each aggregate has a span with its check below it, one vote in 64 has. All are in the trace of their data root.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
-	inBubble(t, func(c *Config) { c.Tracer = provider.Tracer("test") }, func(r *rig) {
+	inBubble(t, func(c *Config) { c.Tracer, c.Network = provider.Tracer("test"), "net" }, func(r *rig) {
 		r.receive("p", r.aggregate(dataFor(10, 1, 0), 10, good, 1))
 		for v := range 130 {
 			r.receive("p", r.attestation(v, dataFor(10, 1, 0), good))
@@ -356,9 +356,9 @@ func TestSpans(t *testing.T) {
 	names := map[string]int{}
 	for _, s := range recorder.Ended() {
 		names[s.Name()]++
-		if s.Name() == "check" {
-			require.True(t, s.Parent().IsValid())
-		}
+		data := dataFor(10, 1, 0)
+		require.EqualValues(t, wire.TraceID("net", 10, data.HashTreeRoot()), s.SpanContext().TraceID())
+		require.Equal(t, s.Name() == "check", s.Parent().SpanID().IsValid(), "an item is a root, its check is below it")
 	}
 	require.Equal(t, map[string]int{"aggregate": 1, "attestation": 2, "check": 3}, names)
 }

@@ -80,7 +80,8 @@ func (p *Pipeline) submit(ctx context.Context, it *Item) (out Outcome) {
 }
 
 // startSpan starts the span of an aggregate, and of one vote in attestationSpans; nil
-// for the other items.
+// for the other items. It is in the trace of its data root, without a parent unless
+// the caller has one.
 func (p *Pipeline) startSpan(ctx context.Context, it *Item) (context.Context, trace.Span) {
 	switch it.kind {
 	case kindUnknown, kindBlock:
@@ -90,6 +91,11 @@ func (p *Pipeline) startSpan(ctx context.Context, it *Item) (context.Context, tr
 			return ctx, nil
 		}
 	case kindAggregate:
+	}
+	if !trace.SpanContextFromContext(ctx).IsValid() { // a self-check is below its job
+		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: wire.TraceID(p.cfg.Network, it.Slot, it.DataRoot), TraceFlags: trace.FlagsSampled, Remote: true,
+		}))
 	}
 	ctx, span := p.cfg.Tracer.Start(ctx, it.kind.String())
 	if !span.IsRecording() {

@@ -20,6 +20,13 @@ func (p *process) begin(ctx context.Context, k kind, body []byte, timeout time.D
 	}
 	c := &call{kind: k, began: time.Now(), started: make(chan struct{}), reply: make(chan frame, 1), slot: useSlot, isOpen: true}
 	p.mu.Lock()
+	if p.fault != nil { // a call that joins after the fault must not count as one that may have caused it
+		p.mu.Unlock()
+		if useSlot {
+			<-p.slots
+		}
+		return nil, p.cause()
+	}
 	p.nextID++
 	c.id = p.nextID
 	if timeout > 0 {

@@ -41,21 +41,38 @@ func (c *Client) Inspect(ctx context.Context, proof []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// checkTries is how often a check is sent at most. The second time it may be in flight beside the culprit once more.
-const checkTries = 3
+const (
+	// checkSends is how often a check is sent at most: beside a culprit, then alone, and once more should a check that
+	// its caller left behind have been in the child that second time.
+	checkSends = 3
+	// checkTries bounds all rounds, those included in which the child died before the check was sent.
+	checkTries = 8
+	// gateSize is more than the checks that can be in flight: a check that must be alone takes all of it.
+	gateSize = 1 << 20
+)
 
 // check asks one child and, where that child died through no proven fault of these bytes, another one. So a proof that
 // hangs or crashes a verifier takes no honest check with it: after a crash with several checks in flight each of them
-// is repeated alone.
+// is repeated alone, and the one that ends a child alone is the culprit.
 func (c *Client) check(ctx context.Context, name string, k kind, claim Claim, proof []byte, judge func(*result) error) (result, error) {
 	began := time.Now()
 	c.metrics.running.Inc()
 	defer c.metrics.running.Dec()
 	req := request{deadline: c.cfg.CallTimeout, claim: claim, proof: proof}
-	r, again, err := c.checkOnce(ctx, k, &req)
+	r, again, err := c.checkAmong(ctx, k, &req, 1)
+	sends := 0
 	for try := 1; again != retryNo && try < checkTries && ctx.Err() == nil; try++ {
+		if again != retryUnsent {
+			if sends++; sends == checkSends {
+				break
+			}
+		}
+		weight := int64(1)
+		if again == retryAlone {
+			weight = gateSize
+		}
 		c.metrics.retries.Inc()
-		r, again, err = c.checkAgain(ctx, k, &req, again)
+		r, again, err = c.checkAmong(ctx, k, &req, weight)
 	}
 	if err == nil {
 		err = judge(&r)
@@ -64,36 +81,26 @@ func (c *Client) check(ctx context.Context, name string, k kind, claim Claim, pr
 	return r, err
 }
 
+// checkAmong is checkOnce among others, or alone where weight is gateSize.
+func (c *Client) checkAmong(ctx context.Context, k kind, req *request, weight int64) (result, retry, error) {
+	if err := c.gate.Acquire(ctx, weight); err != nil {
+		return result{}, retryNo, unavailable(ctxError(ctx))
+	}
+	defer c.gate.Release(weight)
+	return c.checkOnce(ctx, k, req)
+}
+
 type retry uint8
 
 const (
 	retryNo    retry = iota // answered, or this call is at fault
-	retryNow                // another call was at fault, or none was
+	retryUnsent             // the child died before the check was sent
+	retryNow                // another call was at fault
 	retryAlone              // several calls were in flight when the child died
 )
 
-// checkAgain repeats a check. It waits up to CallTimeout for a child, since the spare may be the one that a culprit
-// among the repeated checks has ended.
-func (c *Client) checkAgain(ctx context.Context, k kind, req *request, how retry) (result, retry, error) {
-	if how == retryAlone {
-		select {
-		case c.suspects <- struct{}{}:
-			defer func() { <-c.suspects }()
-		case <-ctx.Done():
-			return result{}, retryNo, unavailable(ctxError(ctx))
-		}
-	}
-	wait, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
-	err := c.WaitReady(wait)
-	cancel()
-	if err != nil {
-		return result{}, retryNo, unavailable(err)
-	}
-	return c.checkOnce(ctx, k, req)
-}
-
 func (c *Client) checkOnce(ctx context.Context, k kind, req *request) (result, retry, error) {
-	p, err := c.serving()
+	p, err := c.awaitServing(ctx)
 	if err != nil {
 		return result{}, retryNo, err
 	}
@@ -147,7 +154,7 @@ func (p *process) blame(c *call) retry {
 	var timeout *callTimeoutError
 	switch {
 	case c == nil:
-		return retryNow
+		return retryUnsent
 	case errors.As(cause, &timeout) && timeout.id == c.id:
 		return retryNo
 	case errors.As(cause, &timeout):

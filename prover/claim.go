@@ -53,11 +53,17 @@ type Child struct {
 
 // Job is the input of one proof: raw signatures over (Message, Epoch) and children over the same message. The order
 // of Raw is free; where a RefusedError names an input, it names the position in this slice. Immutable once handed over.
+//
+// Overdue and CPUMax end a job that runs too long before the deadline of its context: from Overdue on, the child is
+// killed once it has used CPUMax of CPU for the job. A job that used less was starved by others, not lost, and a new
+// child would need seconds of the same scarce CPU to start. A zero Overdue leaves only the deadline.
 type Job struct {
 	Message  [MessageSize]byte
 	Epoch    uint32
 	Raw      []Raw
 	Children []Child
+	Overdue  time.Time
+	CPUMax   time.Duration
 }
 
 // Claim returns the claim that a proof of the job must make: the union of the raw keys and of the children's signer

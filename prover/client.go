@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Role is what a child is started for. One process has one role for life: a proof in progress must never delay a check.
@@ -53,9 +55,9 @@ type Client struct {
 	metrics *metrics // immutable
 	forker  *forker  // immutable
 
-	proving  chan struct{} // semaphore of one: a prover takes one job at a time
-	suspects chan struct{} // semaphore of one: see check
-	isActive atomic.Bool   // Run was called
+	gate     *semaphore.Weighted // immutable; every check in flight holds one, one that must be alone holds gateSize
+	proving  chan struct{}       // semaphore of one: a prover takes one job at a time
+	isActive atomic.Bool         // Run was called
 
 	mu      sync.Mutex
 	ready   []*process    // guarded by mu: children that passed hello, the serving one first
@@ -65,6 +67,7 @@ type Client struct {
 	starts  uint64        // guarded by mu
 	lastErr error         // guarded by mu
 	readyAt time.Time     // guarded by mu
+	lostAt  time.Time     // guarded by mu: when a ready child was last lost
 	ended   error         // guarded by mu: Run is over
 }
 
@@ -75,12 +78,12 @@ func New(cfg Config) (*Client, error) {
 	}
 	cfg = cfg.withDefaults()
 	return &Client{
-		cfg:      cfg,
-		metrics:  newMetrics(cfg.Registerer, cfg.Role),
-		forker:   newForker(),
-		proving:  make(chan struct{}, 1),
-		suspects: make(chan struct{}, 1),
-		changed:  make(chan struct{}),
+		cfg:     cfg,
+		metrics: newMetrics(cfg.Registerer, cfg.Role),
+		forker:  newForker(),
+		proving: make(chan struct{}, 1),
+		gate:    semaphore.NewWeighted(gateSize),
+		changed: make(chan struct{}),
 	}, nil
 }
 
@@ -231,6 +234,7 @@ func (c *Client) withdraw(p *process) {
 			c.readyAt = time.Now()
 		}
 		c.ready = slices.Delete(c.ready, i, i+1)
+		c.lostAt = time.Now()
 	}
 	c.metrics.ready.Set(float64(len(c.ready)))
 	c.changeLocked()
@@ -252,6 +256,27 @@ func (c *Client) serving() (*process, error) {
 		return nil, unavailable(c.ended)
 	}
 	return nil, unavailable(c.lastErr)
+}
+
+// awaitServing is serving for checks. A culprit that is repeated alone may end the spare too, so for CallTimeout after
+// the last child was lost a check waits for the next one; in a longer outage it fails at once.
+func (c *Client) awaitServing(ctx context.Context) (*process, error) {
+	p, err := c.serving()
+	if err == nil {
+		return p, nil
+	}
+	c.mu.Lock()
+	isRecent := c.ended == nil && c.known && (len(c.ready) > 0 || time.Since(c.lostAt) < c.cfg.CallTimeout)
+	c.mu.Unlock()
+	if !isRecent {
+		return nil, err
+	}
+	wait, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
+	defer cancel()
+	if err := c.WaitReady(wait); err != nil {
+		return nil, unavailable(err)
+	}
+	return c.serving()
 }
 
 func (c *Client) servingLocked() *process {

@@ -119,10 +119,10 @@ func startProcess(ctx context.Context, f *forker, cfg *Config) (*process, error)
 // supervise owns the life of the process and of its other goroutines.
 func (p *process) supervise() {
 	var wg sync.WaitGroup
-	readerDone, exited, quit := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	readerDone, stderrDone, exited, quit := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	wg.Go(func() { defer close(readerDone); p.read() })
 	wg.Go(func() { p.write(quit) })
-	wg.Go(func() { p.stderr.drain(p.errPipe) })
+	wg.Go(func() { defer close(stderrDone); p.stderr.drain(p.errPipe) })
 	wg.Go(func() { defer close(exited); p.waitExit() })
 	ctx, cancel := context.WithCancel(context.Background())
 	if p.cfg.Watch != nil && p.cfg.MemoryMax > 0 {
@@ -143,6 +143,7 @@ func (p *process) supervise() {
 	_ = p.fromChild.SetReadDeadline(drained)
 	_ = p.errPipe.SetReadDeadline(drained)
 	<-readerDone
+	<-stderrDone
 	p.setFault(p.crash(err), false)
 	cancel()
 	close(quit)

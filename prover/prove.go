@@ -64,7 +64,7 @@ func (c *Client) prove(ctx context.Context, job *Job) (Result, error) {
 		}
 		return Result{}, unavailable(err)
 	}
-	f, err := p.waitProof(ctx, call)
+	f, err := p.waitProof(ctx, call, job)
 	if err != nil {
 		return Result{}, unavailable(err)
 	}
@@ -85,8 +85,8 @@ func (c *Client) prove(ctx context.Context, job *Job) (Result, error) {
 	return Result{Proof: bytes.Clone(r.proof), CPU: r.cpu}, r.matches(job.Claim())
 }
 
-// waitProof waits for the end of a job under its deadline and the rule for stuck children.
-func (p *process) waitProof(ctx context.Context, c *call) (frame, error) {
+// waitProof waits for the end of a job under its deadlines and the rule for stuck children.
+func (p *process) waitProof(ctx context.Context, c *call, job *Job) (frame, error) {
 	watch := stuckWatch{limit: p.cfg.StuckAfter, since: time.Now()}
 	tick := time.NewTicker(max(p.cfg.StuckAfter/12, time.Millisecond))
 	defer tick.Stop()
@@ -101,11 +101,18 @@ func (p *process) waitProof(ctx context.Context, c *call) (frame, error) {
 			p.kill(err)
 			return frame{}, err
 		case now := <-tick.C:
-			if watch.isStuck(now, time.Duration(c.cpu.Load())) {
-				err := fmt.Errorf("%w: less than %s of CPU in %s", ErrStuck, stuckCPU, p.cfg.StuckAfter)
-				p.kill(err)
-				return frame{}, err
+			cpu := time.Duration(c.cpu.Load())
+			var err error
+			switch {
+			case watch.isStuck(now, cpu):
+				err = fmt.Errorf("%w: less than %s of CPU in %s", ErrStuck, stuckCPU, p.cfg.StuckAfter)
+			case watch.isOverdue(now, cpu, job):
+				err = fmt.Errorf("%w: overdue after %s of CPU", ErrTimeout, job.CPUMax)
+			default:
+				continue
 			}
+			p.kill(err)
+			return frame{}, err
 		}
 	}
 }
@@ -115,7 +122,16 @@ func (p *process) waitProof(ctx context.Context, c *call) (frame, error) {
 type stuckWatch struct {
 	limit time.Duration
 	since time.Time
-	cpu   time.Duration
+	cpu   time.Duration // at since
+	first time.Duration // of the job's first frame: frames count from the start of the process
+}
+
+// isOverdue says whether a job has run too long by its own figures.
+func (w *stuckWatch) isOverdue(now time.Time, cpu time.Duration, job *Job) bool {
+	if w.first == 0 {
+		w.first = cpu
+	}
+	return !job.Overdue.IsZero() && !now.Before(job.Overdue) && cpu-w.first >= job.CPUMax
 }
 
 func (w *stuckWatch) isStuck(now time.Time, cpu time.Duration) bool {

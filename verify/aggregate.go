@@ -31,6 +31,7 @@ func (v *Verifier) Aggregate(ctx context.Context, a *wire.SignedAggregate) wire.
 	if span.IsRecording() {
 		span.SetAttributes(
 			attribute.Int64("slot", int64(a.Data.Slot)), //nolint:gosec // a label for people; slots fit
+			attribute.String("data_root", a.Data.HashTreeRoot().Short()),
 			attribute.Int("participants", a.Participants.Count()),
 			attribute.Int("proof_bytes", len(a.Proof)),
 			attribute.String("reason", reason.String()),

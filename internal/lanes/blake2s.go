@@ -12,7 +12,7 @@ type Blake2sDigest [4]uint32
 // the state after a fixed prefix, which a search over suffixes then starts from.
 type Blake2sState [8]uint32
 
-// Initial values of BLAKE2s (RFC 7693 section 3.2.6), and word 0 with the parameter block of an unkeyed 32-byte digest
+// Initial values of BLAKE2s (RFC 7693 section 2.6), and word 0 with the parameter block of an unkeyed 32-byte digest
 // (section 2.5) folded in.
 const (
 	iv0 = 0x6a09e667
@@ -27,7 +27,7 @@ const (
 	iv0Unkeyed256 = iv0 ^ 0x01010020
 )
 
-// sigma is the message schedule of RFC 7693 section 3.2.7.
+// sigma is the message schedule of RFC 7693 section 2.7.
 var sigma = [10][16]uint8{
 	{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
 	{14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},

@@ -17,25 +17,7 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-HERE = pathlib.Path(__file__).resolve().parent
-passed = 0
-
-
-def run(*args, expect=0, **kw):
-    args = [str(a) for a in args]
-    print("$", " ".join(args), flush=True)
-    done = subprocess.run(args, text=True, **kw)
-    if done.returncode not in (expect if isinstance(expect, tuple) else (expect,)):
-        print((done.stdout or "") + (done.stderr or ""))
-        raise SystemExit(f"exit code {done.returncode}, expected {expect}: {' '.join(args)}")
-    return done
-
-
-def step(text):
-    global passed
-    passed += 1
-    print(f"ok {passed}: {text}", flush=True)
+from harness import HERE, ROOT, passed, run, step
 
 
 def verify(aggnode, proof, expect):
@@ -109,7 +91,7 @@ def main():
         outside_proof(aggnode, python, work)
         backends(aggnode, python, work)
         devnet(aggnode, python, work)
-    print(f"{passed} passed, 0 failed")
+    print(f"{passed()} passed, 0 failed")
     print(f"interop took {time.monotonic() - started:.0f} s")
 
 

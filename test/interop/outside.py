@@ -20,7 +20,7 @@ def prove(out: pathlib.Path) -> None:
     for seed in (b"\x11" * 32, b"\x22" * 32):
         key = pq.XmssSecretKey.from_seed(seed)
         inputs.append((key.public_key, message, key.sign(message, 3)))
-    proof = pq.aggregate(inputs, [], [])
+    proof = pq.aggregate(xmss=inputs)
     (out / "proof.bin").write_bytes(proof.to_bytes())
     claims = [{"public_key": k.hex(), "message": m.hex()} for k, m in proof.xmss_claims]
     (out / "claims.json").write_text(json.dumps(claims))
