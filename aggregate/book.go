@@ -69,11 +69,12 @@ type heldSlot struct {
 
 // Progress counts what came in for a slot. Validators of other subnets than ours do not count.
 type Progress struct {
-	Version   uint64    // changes whenever anything of the slot is added
-	Merges    uint64    // aggregates added
-	Votes     int       // distinct validators with a raw vote
-	Reached   int       // distinct validators with a raw vote or in an aggregate
-	LastAdded time.Time // when the newest vote was added; zero if none was
+	Version uint64 // changes whenever anything of the slot is added
+	Merges  uint64 // aggregates added
+	Votes   int    // distinct validators with a raw vote
+	Reached int    // distinct validators with a raw vote or in an aggregate
+	// FirstAdded and LastAdded are when the oldest and the newest vote were added; zero if none was.
+	FirstAdded, LastAdded time.Time
 }
 
 // bookLimits bounds a book.
@@ -187,6 +188,9 @@ func (b *book) addRaw(a *wire.SignedAttestation, root wire.DataRoot, now wire.Sl
 	}
 	b.version++
 	h.progress.Version = b.version
+	if h.progress.FirstAdded.IsZero() {
+		h.progress.FirstAdded = at
+	}
 	h.progress.LastAdded = at
 	if b.ours.has(a.ValidatorIndex) {
 		h.voted.add(a.ValidatorIndex)

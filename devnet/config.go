@@ -119,11 +119,11 @@ const proofCPU = 2 * time.Second
 func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
 
 // startAllowance is how long before genesis the processes are started. Every node with a prover sets up real children
-// (2.5 s of CPU each: a prover on aggregators, a verifier and its spare everywhere), all sharing the cores.
+// (3 to 4 s of CPU each, hello included: a prover on aggregators, a verifier and its spare everywhere), all sharing the cores.
 func (c *Config) startAllowance() time.Duration {
 	if c.Backend == "bundle" {
 		return 6 * time.Second
 	}
 	children := 2*(c.Nodes+1) + 2*c.Committees
-	return 8*time.Second + time.Duration(children)*3*time.Second/time.Duration(runtime.NumCPU())
+	return 8*time.Second + time.Duration(children)*4*time.Second/time.Duration(runtime.NumCPU())
 }

@@ -93,10 +93,10 @@ func (c *Client) checkAmong(ctx context.Context, k kind, req *request, weight in
 type retry uint8
 
 const (
-	retryNo    retry = iota // answered, or this call is at fault
-	retryUnsent             // the child died before the check was sent
-	retryNow                // another call was at fault
-	retryAlone              // several calls were in flight when the child died
+	retryNo     retry = iota // answered, or this call is at fault
+	retryUnsent              // the child died before the check was sent
+	retryNow                 // another call was at fault
+	retryAlone               // several calls were in flight when the child died
 )
 
 func (c *Client) checkOnce(ctx context.Context, k kind, req *request) (result, retry, error) {
