@@ -167,6 +167,9 @@ func newMetrics(reg prometheus.Registerer, subnets []wire.SubnetID) *metrics {
 		m.phases[p] = phases.WithLabelValues(phaseCodes[p])
 	}
 	bySubnet := r.counters("aggnode_aggregates_published_total", "Own aggregates published, by the subnet that they cover.", "subnet")
+	for _, raw := range []int{0, 1, 2, 8, 32, 128, 129} { // one of each coarse size; with children they come as they occur
+		m.byInput.WithLabelValues(coarse(raw), coarse(0))
+	}
 	m.bySubnet[severalSubnets] = bySubnet.WithLabelValues(severalSubnets)
 	for _, s := range subnets {
 		label := strconv.FormatUint(uint64(s), 10)

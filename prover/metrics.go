@@ -73,6 +73,8 @@ func newMetrics(reg prometheus.Registerer, role Role) *metrics {
 		m.starts.WithLabelValues(r)
 	}
 	for _, call := range callNames(role) {
+		m.wall.WithLabelValues(call)
+		m.cpu.WithLabelValues(call)
 		for _, o := range Outcomes() {
 			m.calls.WithLabelValues(call, o.String())
 		}

@@ -34,7 +34,7 @@ user's data directory, where every copy of this program finds it. Run again, it 
 and returns. pip keeps its own configuration: index, proxy and certificates are yours to set.`, prover.LeanPQVersion),
 		Example: `  aggnode prover install
   aggnode prover install --python python3.12 --prover-dir /opt/aggnode-prover
-  aggnode prover install --wheel py_lean_pq-0.7.0-cp312-cp312-manylinux_2_17_x86_64.whl`,
+  aggnode prover install --prover-wheel py_lean_pq-0.7.0-cp312-cp312-manylinux_2_17_x86_64.whl`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Progress = cmd.ErrOrStderr()
@@ -96,11 +96,12 @@ Exit code 1 when a rule is broken.`,
 			case len(args) == 0:
 				return errors.New("nothing to check: give --backend lean-pq or -- CMD")
 			}
-			report, err := prover.Conformance(cmd.Context(), cfg, cmd.ErrOrStderr())
-			if err != nil {
-				return err
+			live := cmd.OutOrStdout() // each check as it is made
+			if asJSON {
+				live = cmd.ErrOrStderr()
 			}
-			return printConformance(cmd, report, asJSON)
+			report, err := prover.Conformance(cmd.Context(), cfg, live)
+			return errors.Join(printConformance(cmd, report, asJSON), err)
 		},
 	}
 	f := cmd.Flags()
@@ -118,39 +119,19 @@ type conformanceLine struct {
 	TookMS  float64 `json:"took_ms"`
 }
 
+// printConformance prints the whole report as JSON, or the last line: the checks were printed as they were made.
 func printConformance(cmd *cobra.Command, report prover.Report, asJSON bool) error {
-	lines, failed := make([]conformanceLine, len(report.Checks)), 0
+	caps, failed := report.Capabilities, report.Failures()
+	if !asJSON {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "backend %s %s, scheme %s: %d passed, %d failed\n", caps.Backend, caps.Revision,
+			caps.Scheme, len(report.Checks)-failed, failed)
+		return err
+	}
+	lines := make([]conformanceLine, len(report.Checks))
 	for i, c := range report.Checks {
 		lines[i] = conformanceLine{Name: c.Name, OK: c.Err == nil, Skipped: c.Skipped, Error: errorText(c.Err), TookMS: float64(c.Took.Microseconds()) / 1000}
-		if c.Err != nil {
-			failed++
-		}
 	}
-	w := cmd.OutOrStdout()
-	if asJSON {
-		caps := report.Capabilities
-		err := json.NewEncoder(w).Encode(map[string]any{
-			"backend": caps.Backend, "revision": caps.Revision, "scheme": caps.Scheme, "passed": failed == 0, "checks": lines,
-		})
-		if err != nil {
-			return err
-		}
-	} else {
-		for _, l := range lines {
-			state := "ok  "
-			switch {
-			case !l.OK:
-				state = "FAIL"
-			case l.Skipped != "":
-				state = "skip"
-			}
-			_, _ = fmt.Fprintf(w, "%s %-58s %8.0f ms %s%s\n", state, l.Name, l.TookMS, l.Skipped, l.Error)
-		}
-		_, _ = fmt.Fprintf(w, "backend %s %s, scheme %s: %d passed, %d failed\n", report.Capabilities.Backend, report.Capabilities.Revision,
-			report.Capabilities.Scheme, len(lines)-failed, failed)
-	}
-	if failed > 0 {
-		return exitError(1)
-	}
-	return nil
+	return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{
+		"backend": caps.Backend, "revision": caps.Revision, "scheme": caps.Scheme, "passed": failed == 0, "checks": lines,
+	})
 }

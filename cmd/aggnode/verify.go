@@ -41,7 +41,9 @@ func newVerifyCommand() *cobra.Command {
 		Use:   "verify --proof FILE",
 		Short: "Check a proof and print the claims it makes",
 		Long: `verify checks the raw bytes of a proof and prints what it claims: which public keys signed which
-message (for an aggregate of attestations, the data root). Exit code 1 when the proof is refused.`,
+message (for an aggregate of attestations, the data root). Exit code 1 when the proof is refused.
+Proofs are those of lean-pq. A proof of the embedded backend bundle does not hold the keys that it
+is about, so it can only be checked by a node that knows the registry.`,
 		Example: `  aggnode verify --proof proof.bin
   aggnode verify --proof proof.bin --json`,
 		Args: cobra.NoArgs,

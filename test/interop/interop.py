@@ -5,7 +5,9 @@ Standard library only. What it shows, in order:
 1. a proof made by py-lean-pq outside the node passes `aggnode verify`, with the same claims; altered ones do not;
 2. the lean-pq child and a child of another leanVM line (py-lean-multisig) pass the conformance test of the prover
    protocol, and so do the Go tests that need real children;
-3. every proof that the nodes of a devnet published is accepted by py-lean-pq with the claims that were gossiped.
+3. every proof that the nodes of a devnet published is accepted by py-lean-pq with the claims that were gossiped;
+4. traces of aggregates and jobs reach a real OpenTelemetry Collector (traces.py);
+5. children and nodes that are killed, stopped or never answer cost their own job and nothing else (faults.py).
 """
 
 import argparse
@@ -17,6 +19,8 @@ import sys
 import tempfile
 import time
 
+import faults
+import traces
 from harness import HERE, ROOT, passed, run, step
 
 
@@ -62,15 +66,16 @@ def backends(aggnode, python, work):
     multisig = multisig_python(work)
     run(aggnode, "prover", "check", "--", multisig, "-I", "-B", ROOT / "prover/testdata/leanmultisig_child.py")
     step("a child of another leanVM line passes the same test")
-    env = dict(os.environ, AGGNODE_TEST_LEANPQ_PYTHON=str(python), AGGNODE_TEST_LEANMULTISIG_PYTHON=str(multisig))
-    run("go", "test", "-count=1", "-timeout", "8m", "-run", "Real", "./prover/...", env=env, cwd=ROOT)
+    env = dict(os.environ, AGGNODE_TEST_LEANPQ_PYTHON=str(python), AGGNODE_TEST_LEANMULTISIG_PYTHON=str(multisig),
+               AGGNODE_TEST_INSTALL="1")
+    run("go", "test", "-count=1", "-timeout", "20m", "-run", "LeanPQ|InstallFromTheIndex", "./prover", env=env, cwd=ROOT)
     step("the tests with real children pass")
 
 
 def devnet(aggnode, python, work):
     proofs = work / "proofs"
     # Exit code 1 is coverage that a busy machine missed: this step is about what was published, not about its speed.
-    run(aggnode, "devnet", "--backend", "lean-pq", "--validators", 8, "--committees", 2, "--slots", 3,
+    run(aggnode, "devnet", "--backend", "lean-pq", "--validators", 8, "--committees", 2, "--slots", 2,
         "--slot-duration", "12s", "--save-proofs", proofs, "--json", work / "devnet.json", "--plain", expect=(0, 1))
     summary = json.loads((work / "devnet.json").read_text())
     if summary["aggregates_rejected"] or summary["errors"] or not summary["aggregates_verified"]:
@@ -91,6 +96,9 @@ def main():
         outside_proof(aggnode, python, work)
         backends(aggnode, python, work)
         devnet(aggnode, python, work)
+        for name, part in (("traces", traces.check), ("faults", faults.check)):
+            (work / name).mkdir()
+            part(aggnode, work / name)
     print(f"{passed()} passed, 0 failed")
     print(f"interop took {time.monotonic() - started:.0f} s")
 
