@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"aggnode/prover"
 	"aggnode/scheduler"
 	"aggnode/wire"
 )
@@ -19,7 +18,6 @@ func (n *Node) announce() {
 		"profile", net.Profile.Name, "scheme", net.Profile.Scheme, "backend", string(cfg.Backend),
 		"validators", len(net.Validators), "own_validators", len(cfg.Keys), "committees", net.Committees, "subnets", subnetList(n.subnets),
 		"is_aggregator", cfg.IsAggregator, "slot_ms", net.SlotDuration.Milliseconds(), "genesis", n.clock.Genesis().UTC().Format(time.RFC3339))
-	n.log.Info("placement", "tier", n.sched.Tier().String(), "cpus", machine.CPUs, "cgroup", machine.Cgroup.String(), "workers", n.pipe.Limits().Workers)
 	for _, note := range n.pipe.Notes() {
 		n.log.Warn(note)
 	}
@@ -31,29 +29,29 @@ func (n *Node) announce() {
 	}
 }
 
-// announceBackend waits for the children in the background of Run and says what they need: set-up takes seconds.
+// announceBackend says once what memory the children will need, when they are set up: that takes seconds.
 func (n *Node) announceBackend(ctx context.Context) error {
-	report := func(name string, c *prover.Client, raw int, spare bool) {
-		if c == nil || c.WaitReady(ctx) != nil {
-			return // the client logs why
-		}
-		caps, _ := c.Capabilities()
-		need := caps.MemoryNeed(raw, 0)
-		if name == "verifier" {
-			need = caps.SetupMemory
-			if spare {
-				need *= 2
-			}
-		}
-		args := []any{"role", name, "backend", caps.Backend, "revision", caps.Revision, "scheme", caps.Scheme, "memory_mib", need >> 20}
-		if caps.HelloProve > 0 {
-			args = append(args, "first_proof_ms", caps.HelloProve.Milliseconds(), "threads", caps.Threads)
-		}
-		n.log.Info("proof backend ready", args...)
+	var args []any
+	var total int64
+	add := func(name string, need int64) {
+		total += need
+		args = append(args, name+"_mib", need>>20)
 	}
-	report("verifier", n.backend.verifierChild, 0, true)
-	expected := n.pool.Expected()
-	report("prover", n.backend.proverChild, expected, false)
+	if c := n.backend.verifierChild; c != nil && c.WaitReady(ctx) == nil {
+		caps, _ := c.Capabilities()
+		add("verifier", caps.SetupMemory)
+		add("verifier_spare", caps.SetupMemory)
+	}
+	if c := n.backend.proverChild; c != nil && c.WaitReady(ctx) == nil {
+		caps, _ := c.Capabilities()
+		raw := min(n.pool.Expected(), caps.MaxRaw)
+		add("prover", caps.MemoryNeed(raw, 0))
+		add("prover_with_two_children", caps.MemoryNeed(raw, 2))
+		total -= caps.MemoryNeed(raw, 0) // the larger of the two is the one to provide for
+	}
+	if total > 0 {
+		n.log.Info("memory for the proof backend", append(args, "total_mib", total>>20)...)
+	}
 	<-ctx.Done()
 	return nil
 }

@@ -45,7 +45,7 @@ type Stats struct {
 	Running    int       // calls in progress
 	Oldest     time.Time // when the oldest of them began; zero if none runs
 	ReadySince time.Time // of the serving child
-	NeedMemory int64     // bytes: estimate for a job of two children; 0 until ready
+	NeedMemory int64     // bytes of one child: of a prover with a job of two children, of a verifier set up; 0 until ready
 	MemoryMax  int64     // bytes: the limit, 0 if none
 }
 
@@ -203,7 +203,7 @@ func (c *Client) launch(ctx context.Context, last error) (*process, error) {
 	p.caps = caps
 	c.metrics.setup.Set(time.Since(began).Seconds())
 	c.metrics.hello.Set(caps.HelloProve.Seconds())
-	need := caps.MemoryNeed(0, min(2, caps.MaxChildren))
+	need := c.cfg.need(&caps)
 	log := p.log.With("backend", caps.Backend, "revision", caps.Revision, "scheme", caps.Scheme)
 	log.Info("prover child is ready", "duration_ms", time.Since(began).Milliseconds(),
 		"hello_prove_ms", caps.HelloProve.Milliseconds(), "memory_mib", need/mebibyte)
@@ -340,7 +340,7 @@ func (c *Client) Stats() Stats {
 		s.Restarts = c.starts - first
 	}
 	if c.known {
-		s.NeedMemory = c.caps.MemoryNeed(0, min(2, c.caps.MaxChildren))
+		s.NeedMemory = c.cfg.need(&c.caps)
 	}
 	for _, p := range c.ready {
 		if n, oldest := p.running(); n > 0 {

@@ -101,3 +101,11 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// need estimates the peak memory in bytes of a child in its role.
+func (c *Config) need(caps *Capabilities) int64 {
+	if c.Role == RoleVerify {
+		return caps.SetupMemory
+	}
+	return caps.MemoryNeed(0, min(2, caps.MaxChildren))
+}

@@ -24,7 +24,8 @@ import tempfile
 import threading
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from harness import ROOT, passed, step
+
 COLLECTOR = ROOT / "build/otelcol"
 NODES = {"aggnode_0", "aggnode_1", "aggnode_2", "aggnode_3", "observer_0"}
 SLOT = 4  # seconds, the shortest that a network may have
@@ -34,13 +35,6 @@ STOP_LIMIT = 10  # seconds from the signal to the last line of a node: 4 are the
 SHORT_ROOT = re.compile("[0-9a-f]{8}")
 
 Span = collections.namedtuple("Span", "node scope name trace id parent start end attributes failed")
-passed = 0
-
-
-def step(text):
-    global passed
-    passed += 1
-    print(f"ok {passed}: {text}", flush=True)
 
 
 def require(condition, text):
@@ -260,7 +254,7 @@ def check_file(transport, file, summary):
 # --- checks
 
 
-def answering(aggnode, work, step):
+def answering(aggnode, work):
     with collector(work) as (process, endpoints, files):
         summaries = {}
         for transport, slots in (("grpc", 2), ("http", 1)):
@@ -274,7 +268,7 @@ def answering(aggnode, work, step):
         step(check_file(transport, files[transport], summary))
 
 
-def silent(aggnode, work, step):
+def silent(aggnode, work):
     for transport in ("grpc", "http"):
         folder = work / f"silent-{transport}"
         with silent_listener() as (port, accepted):
@@ -294,11 +288,11 @@ def silent(aggnode, work, step):
         step(f"a silent collector ({transport}) holds nothing up: all nodes stopped within {slowest:.1f} s")
 
 
-def check(aggnode, work, step=step):
+def check(aggnode, work):
     """Does everything in the folder work; ends the program with a text when something does not hold."""
     build_collector()
-    answering(aggnode, work, step)
-    silent(aggnode, work, step)
+    answering(aggnode, work)
+    silent(aggnode, work)
 
 
 def main():
@@ -312,7 +306,7 @@ def main():
         work = args.keep or pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="aggnode-traces-")))
         work.mkdir(parents=True, exist_ok=True)
         check(args.aggnode.resolve(), work.resolve())
-    print(f"{passed} passed, 0 failed")
+    print(f"{passed()} passed, 0 failed")
     print(f"traces took {time.monotonic() - started:.0f} s")
 
 
