@@ -35,7 +35,7 @@ type Config struct {
 	NodeID  string             // our name in the network folder; may be empty
 	NodeKey [32]byte           // secp256k1 identity
 
-	DataDir      string // required where Keys are
+	DataDir      string // required; locked while the node exists
 	ListenIP     netip.Addr
 	GossipPort   int
 	HTTPAddress  string
@@ -78,8 +78,8 @@ func (c *Config) validate() error {
 	switch {
 	case c.Network == nil || c.Logger == nil || c.Registry == nil || c.Tracer == nil:
 		return errors.New("node: network, logger, registry and tracer are required")
-	case len(c.Keys) > 0 && c.DataDir == "":
-		return errors.New("node: validator keys need a data directory for their signing marks")
+	case c.DataDir == "":
+		return errors.New("node: a data directory is required")
 	case c.Workers < 0:
 		return fmt.Errorf("--verify-workers %d: must not be negative", c.Workers)
 	}

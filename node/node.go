@@ -40,9 +40,9 @@ type Node struct {
 	pool       *aggregate.Pool
 	aggregator *aggregate.Aggregator
 	host       *p2p.Host
-	store      *store.Store // nil without validator keys
-	signer     *signer.Signer
-	proposer   *proposer.Proposer // nil where the envelope needs a prover for blocks
+	store      *store.Store
+	signer     *signer.Signer     // nil without validator keys
+	proposer   *proposer.Proposer // nil without keys, and where the envelope needs a prover for blocks
 	aggregates *api.AggregateLog
 	servers    *api.Server
 	subnets    []wire.SubnetID
@@ -163,15 +163,15 @@ func (n *Node) makeAggregation() error {
 	return err
 }
 
-// makeDuties makes signer and proposer of our validators.
+// makeDuties takes the data directory and makes signer and proposer of our validators.
 func (n *Node) makeDuties() error {
 	cfg, network := &n.cfg, n.cfg.Network
-	if len(cfg.Keys) == 0 {
-		return nil
-	}
 	var err error
 	if n.store, err = store.Open(cfg.DataDir); err != nil {
 		return fmt.Errorf("--data-dir: %w", err)
+	}
+	if len(cfg.Keys) == 0 {
+		return nil
 	}
 	n.signer, err = signer.New(signer.Config{
 		Validators: len(network.Validators), Logger: n.component("signer"), Registerer: cfg.Registry,

@@ -281,15 +281,15 @@ def silent_prover(net, node):
         fail(f"/readyz of the node without prover: {code} {body}", node.program)
     if node.verdicts(verdict="reject"):
         fail("the node without prover rejected honest messages", node.program)
-    node.program.signal(signal.SIGTERM)
-    ended(node, "silent prover and verifier", f"{accepted} votes verified, /readyz names {sorted(failing)}, ")
+    drain(node, "silent prover and verifier", f"{accepted} votes verified, /readyz names {sorted(failing)}, ")
 
 
-def ended(node, name, text=""):
-    """A node that got SIGTERM drains and ends well, with nobody left below it."""
-    began = time.monotonic()
-    if not node.program.seen:
+def drain(node, name, text=""):
+    """SIGTERM: the node drains and ends well, with nobody left below it."""
+    began, children = time.monotonic(), len(node.program.tree())
+    if not children:
         fail(f"{name}: no children were found", node.program)
+    node.program.signal(signal.SIGTERM)
     if code := node.program.exit_code(10):
         fail(f"{name}: exit code {code} after SIGTERM", node.program)
     took = time.monotonic() - began
@@ -297,7 +297,7 @@ def ended(node, name, text=""):
         fail(f"{name}: processes {left} are left after SIGTERM", node.program)
     if (last := node.lines(level="INFO")[-1])["msg"] != "stopped":
         fail(f"{name}: its last words are {last}", node.program)
-    step(f"{name}: {text}SIGTERM ended it and its {len(node.program.seen)} children in {took:.1f} s with code 0")
+    step(f"{name}: {text}SIGTERM ended it and its {children} children in {took:.1f} s with code 0")
 
 
 def node_killed(net):
@@ -342,8 +342,10 @@ class Devnets:
     def interrupted(self):
         p = self.start("devnet_interrupted", 3)
         until("the devnet is past its genesis", 30, lambda: "genesis: " in p.text(), p)
-        p.signal(signal.SIGINT)
+        if (nodes := len(p.tree())) != 5:
+            fail(f"{nodes} processes are below the devnet, expected 5", p)
         began = time.monotonic()
+        p.signal(signal.SIGINT)
         if (code := p.exit_code(20)) != 130:
             fail(f"exit code {code} of the devnet after Ctrl-C, expected 130", p)
         took = time.monotonic() - began
@@ -351,7 +353,7 @@ class Devnets:
             fail(f"processes {left} of the devnet are left after Ctrl-C", p)
         if folders := self.folders():
             fail(f"temporary folders {folders} are left after Ctrl-C", p)
-        step(f"Ctrl-C to a devnet: code 130 after {took:.1f} s, nothing is left, not even the folder of the one killed before")
+        step(f"Ctrl-C to a devnet: code 130 after {took:.2f} s, nothing is left, not even the folder of the one killed before")
 
     def two(self):
         files = [self.work / f"devnet_{i}.json" for i in (1, 2)]
@@ -385,9 +387,7 @@ def check(aggnode, work):
         if errors:
             fail(f"lines of level error: {errors}", *net.logs)
         node_killed(net)
-        last = net.nodes[1]
-        last.program.signal(signal.SIGTERM)
-        ended(last, "node 1")
+        drain(net.nodes[1], "node 1")
         devnets.two()
 
 
