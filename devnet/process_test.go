@@ -2,11 +2,13 @@ package devnet
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -54,7 +56,8 @@ func TestAProcessThatIgnoresTheSignalIsKilledWithItsGroup(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // no patience
 	p.stop(ctx)
-	require.ErrorIs(t, syscall.Kill(-p.cmd.Process.Pid, 0), syscall.ESRCH)
+	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(-p.cmd.Process.Pid, 0), syscall.ESRCH) },
+		10*time.Second, time.Millisecond, "the kernel takes a moment to reap the orphan")
 }
 
 func TestALongLineIsNotHeldInMemory(t *testing.T) {
