@@ -62,7 +62,7 @@ keys: ## make the insecure devnet keys again and compare them with the embedded 
 	$(GO) run ./netconfig/devkeys/gen -scheme keccak -check
 
 devnet: build ## a network with real proofs on this machine
-	$(BIN) prover install --python $(PYTHON)
+	$(BIN) prover install
 	$(BIN) devnet $(DEVNET_FLAGS)
 
 interop: build ## proofs made by the node and by py-lean-pq itself, each checked by the other
