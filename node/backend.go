@@ -77,6 +77,7 @@ func newChildren(cfg *Config, sched *scheduler.Scheduler) (*backend, error) {
 	verifier := base
 	verifier.Role = prover.RoleVerify
 	verifier.Calls = max(1, cfg.Workers-1)
+	verifier.Threads = verifier.Calls // a check runs on one thread (20 ms with 1 or 2); more would only crowd the set-up
 	verifier.Spare = true
 	verifier.Place = sched.Place(scheduler.ClassVerifier)
 	b := &backend{maker: absentMaker{}}
