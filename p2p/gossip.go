@@ -47,7 +47,6 @@ func (h *Host) screen(ctx context.Context, from peer.ID, msg *pubsub.Message) (r
 	payload, err := wire.Decompress(msg.GetData(), maxPayload(entry.topic.Kind))
 	if err != nil {
 		payload = nil
-	} else {
 	}
 	item, outcome := h.pipe.Screen(entry.topic, from.String(), payload)
 	if item == nil {
