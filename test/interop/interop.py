@@ -64,7 +64,8 @@ def backends(aggnode, python, work):
     run(aggnode, "prover", "check", "--backend", "lean-pq")
     step("the lean-pq child passes the conformance test")
     multisig = multisig_python(work)
-    run(aggnode, "prover", "check", "--", multisig, "-I", "-B", ROOT / "prover/testdata/leanmultisig_child.py")
+    run(aggnode, "prover", "check", "--", multisig, "-I", "-B", ROOT / "prover/testdata/leanmultisig_child.py",
+        ROOT / "prover/leanpq_child.py")
     step("a child of another leanVM line passes the same test")
     env = dict(os.environ, AGGNODE_TEST_LEANPQ_PYTHON=str(python), AGGNODE_TEST_LEANMULTISIG_PYTHON=str(multisig),
                AGGNODE_TEST_INSTALL="1")
