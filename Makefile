@@ -45,7 +45,7 @@ docs: ## write docs/metrics.md and docs/reasons.md from the code
 	$(GO) test -count=1 -run Docs ./node -update
 
 golden: ## rewrite golden files and scripts' printed states; read the diff before committing it
-	$(GO) test -count=1 ./aggregate ./netconfig ./pipeline ./prover ./verify ./xmss -update
+	$(GO) test -count=1 ./aggregate ./netconfig ./pipeline ./prover ./scheduler ./verify ./xmss -update
 
 fuzz: ## every fuzz target for FUZZTIME
 	@$(GO) test -list '^Fuzz' $(PACKAGES) | awk '/^Fuzz/ {f[n++]=$$1} /^ok/ {for (i=0;i<n;i++) print $$2, f[i]; n=0}' | \

@@ -4,7 +4,8 @@
 // alive), /readyz (named checks, 503 when one fails; ?verbose lists them all), /lean/v0/health and /v0/health (the same
 // checks in the form that the other clients use, but able to fail). The API port: both health paths, /aggnode/v1/status,
 // /aggnode/v1/aggregates, and the two administrative pairs GET, POST /lean/v0/admin/aggregator and
-// /aggnode/v1/admin/log_level, whose POST is answered to the same machine only.
+// /aggnode/v1/admin/log_level, whose POST is answered to the same machine only. /aggnode/v1/budget is read from the same
+// machine and changed, by PATCH, with the token that the node keeps in its data directory.
 //
 // It owns no state of the node but AggregateLog, a ring of what was verified and published lately, which the assembly
 // fills. Everything else is read through small interfaces, whose methods must return within a millisecond from

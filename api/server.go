@@ -27,6 +27,7 @@ const (
 type Config struct {
 	MetricsAddr string // host:port of the metrics port
 	APIAddr     string // host:port of the API port
+	Token       string // that changes of the budget must carry; LoadToken makes it
 	MetricsFlag string // flag that an error about MetricsAddr names; default --metrics-port
 	APIFlag     string // flag that an error about APIAddr names; default --api-port
 
@@ -42,6 +43,7 @@ type Sources struct {
 	Aggregates *AggregateLog       // required
 	Role       role                // nil: the aggregator endpoint answers 503
 	LogLevels  logLevels           // nil: the log level endpoint answers 503
+	Budget     budget              // nil: the budget endpoint answers 503
 }
 
 // health tells how the node is.
@@ -71,6 +73,7 @@ type logLevels interface {
 // Server serves both ports.
 type Server struct {
 	logger  *slog.Logger
+	token   string
 	sources Sources
 	metrics *metrics
 	servers []*listening // immutable
@@ -88,7 +91,7 @@ func New(cfg Config, sources Sources) (*Server, error) {
 	if sources.Metrics == nil || sources.Health == nil || sources.Status == nil || sources.Aggregates == nil {
 		return nil, errors.New("api: a required source is missing")
 	}
-	s := &Server{logger: cfg.Logger, sources: sources, metrics: newMetrics(cfg.Registerer)}
+	s := &Server{logger: cfg.Logger, token: cfg.Token, sources: sources, metrics: newMetrics(cfg.Registerer)}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}

@@ -35,6 +35,7 @@ type Config struct {
 	ProverDir    string        // environment of the prover; empty: the default
 	LogLevel     string        // of the nodes; default info
 	OTLP         string        // collector URL handed to the nodes; empty: no traces
+	ProverClass  string        // "default" (lowest priority) or "plain" (like the node itself, to see what that costs)
 	SaveProofs   string        // folder for the proofs that the observer verified; empty: none
 	ExtraArgs    []string      // more flags for every node
 
@@ -52,6 +53,9 @@ func (c *Config) validate() error {
 	setDefault(&c.Nodes, 4)
 	setDefault(&c.Committees, 2)
 	setDefault(&c.Slots, 8)
+	if c.ProverClass == "" {
+		c.ProverClass = "default"
+	}
 	if c.LogLevel == "" {
 		c.LogLevel = "info"
 	}

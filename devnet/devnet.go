@@ -24,6 +24,9 @@ type run struct {
 	table   *table
 	errors  *errorLog
 	saver   *saver
+	procs   []*process // one per member
+	cpu     *cpuMeter  // nil before the measured slots
+	busy    float64    // seconds of proving on all aggregators when the meter began
 }
 
 // Run runs a devnet to its end and returns what it measured. A cancelled ctx ends it early with the error of ctx.
@@ -76,12 +79,11 @@ func (r *run) inFolder(ctx context.Context, dir string) (*Summary, error) {
 
 	fork := newForker()
 	defer fork.stop()
-	var procs []*process
 	defer func() {
 		// ctx may be cancelled already; the nodes still get their time to drain.
 		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace+time.Second)
 		defer cancel()
-		stopAll(stopCtx, procs)
+		stopAll(stopCtx, r.procs)
 	}()
 	for _, m := range r.members {
 		dataDir := filepath.Join(dir, "data", m.name)
@@ -89,9 +91,9 @@ func (r *run) inFolder(ctx context.Context, dir string) (*Summary, error) {
 		if err != nil {
 			return nil, err
 		}
-		procs = append(procs, p)
+		r.procs = append(r.procs, p)
 	}
-	if err := r.untilGenesis(ctx, procs); err != nil {
+	if err := r.untilGenesis(ctx, r.procs); err != nil {
 		return nil, err
 	}
 	if err := r.follow(ctx, total); err != nil {
@@ -101,8 +103,11 @@ func (r *run) inFolder(ctx context.Context, dir string) (*Summary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask the observer for its verdicts: %w", err)
 	}
-	stopAll(ctx, procs)
 	s := r.tally.summary()
+	if err := r.addLoad(ctx, &s); err != nil {
+		return nil, err
+	}
+	stopAll(ctx, r.procs)
 	s.Committees, s.Backend, s.Scheme, s.Nodes = cfg.Committees, cfg.Backend, cfg.Scheme, cfg.Nodes
 	s.AggregatesRejected = int(rejected)
 	s.Errors, s.ErrorLines = int(r.errors.count.Load()), r.errors.texts()
@@ -172,6 +177,11 @@ func (r *run) follow(ctx context.Context, end time.Time) error {
 		if now.After(end) {
 			return nil
 		}
+		if r.cpu == nil && slot >= r.tally.first {
+			if err := r.startMeter(ctx); err != nil {
+				return err
+			}
+		}
 		r.table.row(slot, r.tally.slot(slot), r.tally, false)
 	}
 }
@@ -197,9 +207,57 @@ func (r *run) collect(ctx context.Context) {
 				}
 			case rec.Source == "own":
 				r.tally.publish(rec)
+			default:
+				r.tally.checked(rec)
 			}
 		}
 	}
+}
+
+// startMeter notes what the nodes have used before the measured slots.
+func (r *run) startMeter(ctx context.Context) error {
+	first, err := r.readCPU()
+	if err != nil {
+		return err
+	}
+	r.cpu = &cpuMeter{began: time.Now(), first: first}
+	r.busy, err = r.provingSeconds(ctx)
+	return err
+}
+
+// provingSeconds is the time that all aggregators together have spent in prover calls.
+func (r *run) provingSeconds(ctx context.Context) (float64, error) {
+	var sum float64
+	for i, m := range r.members {
+		if m.committee < 0 {
+			continue
+		}
+		busy, err := r.clients[i].counter(ctx, "aggnode_prover_busy_seconds_total")
+		if err != nil {
+			return 0, fmt.Errorf("ask %s how busy its prover was: %w", m.name, err)
+		}
+		sum += busy
+	}
+	return sum, nil
+}
+
+// addLoad adds what the roles used over the measured slots.
+func (r *run) addLoad(ctx context.Context, s *Summary) error {
+	if r.cpu == nil {
+		return nil
+	}
+	now, err := r.readCPU()
+	if err != nil {
+		return err
+	}
+	at := time.Now()
+	busy, err := r.provingSeconds(ctx)
+	if err != nil {
+		return err
+	}
+	s.CPUPctByRole = r.cpu.byRole(r.members, now, at)
+	s.ProverBusyRatio = (busy - r.busy) / at.Sub(r.cpu.began).Seconds() / float64(r.cfg.Committees)
+	return nil
 }
 
 // logTail is the end of a process's log, for an error message.

@@ -107,7 +107,7 @@ func (c *Config) runArgs(genesisDir, dataDir string, m member) []string {
 		"--log-level", c.LogLevel,
 	}
 	if m.committee >= 0 {
-		args = append(args, "--is-aggregator", "--aggregate-subnet-ids", strconv.Itoa(m.committee))
+		args = append(args, "--is-aggregator", "--aggregate-subnet-ids", strconv.Itoa(m.committee), "--prover-class", c.ProverClass)
 	}
 	if c.ProverDir != "" {
 		args = append(args, "--prover-dir", c.ProverDir)

@@ -13,28 +13,34 @@ const minCoverage = 0.9
 
 // Summary is what a devnet measured, as written by --json. Times are milliseconds; coverage is a share of 1.
 type Summary struct {
-	Slots               int      `json:"slots"`
-	Validators          int      `json:"validators"`
-	Committees          int      `json:"committees"`
-	Backend             string   `json:"backend"`
-	Scheme              string   `json:"scheme"`
-	VotesExpected       int      `json:"votes_expected"`
-	VotesCovered        int      `json:"votes_covered"`
-	Coverage            float64  `json:"coverage"`
-	CoverageSlotEnd     float64  `json:"coverage_slot_end"`
-	AggregatesPublished int      `json:"aggregates_published"`
-	AggregatesVerified  int      `json:"aggregates_verified"`
-	AggregatesRejected  int      `json:"aggregates_rejected"`
-	PublishMSp50        float64  `json:"publish_ms_p50"`
-	PublishMSp99        float64  `json:"publish_ms_p99"`
-	CheckMSp50          float64  `json:"check_ms_p50"`
-	CheckMSp99          float64  `json:"check_ms_p99"`
-	TwoThirdsMSp50      float64  `json:"two_thirds_ms_p50"`
-	Errors              int      `json:"errors"`
-	ErrorLines          []string `json:"error_lines,omitempty"`
-	Nodes               int      `json:"nodes"`
-	SlotDurationMS      int64    `json:"slot_duration_ms"`
-	SignMS              float64  `json:"sign_ms"`
+	Slots               int     `json:"slots"`
+	Validators          int     `json:"validators"`
+	Committees          int     `json:"committees"`
+	Backend             string  `json:"backend"`
+	Scheme              string  `json:"scheme"`
+	VotesExpected       int     `json:"votes_expected"`
+	VotesCovered        int     `json:"votes_covered"`
+	Coverage            float64 `json:"coverage"`
+	CoverageSlotEnd     float64 `json:"coverage_slot_end"`
+	AggregatesPublished int     `json:"aggregates_published"`
+	AggregatesVerified  int     `json:"aggregates_verified"`
+	AggregatesRejected  int     `json:"aggregates_rejected"`
+	PublishMSp50        float64 `json:"publish_ms_p50"`
+	PublishMSp99        float64 `json:"publish_ms_p99"`
+	CheckMSp50          float64 `json:"check_ms_p50"`
+	CheckMSp99          float64 `json:"check_ms_p99"`
+	TwoThirdsMSp50      float64 `json:"two_thirds_ms_p50"`
+	Errors              int     `json:"errors"`
+
+	CheckMSp50Aggregator float64            `json:"check_ms_p50_aggregator"`
+	CheckMSp50Observer   float64            `json:"check_ms_p50_observer"`
+	CPUPctByRole         map[string]float64 `json:"cpu_pct_by_role"`   // mean of a node with its children, percent of one core
+	ProverBusyRatio      float64            `json:"prover_busy_ratio"` // mean of the aggregators
+
+	ErrorLines     []string `json:"error_lines,omitempty"`
+	Nodes          int      `json:"nodes"`
+	SlotDurationMS int64    `json:"slot_duration_ms"`
+	SignMS         float64  `json:"sign_ms"`
 }
 
 // Passed says whether the run reached the coverage that a devnet must reach.
@@ -64,13 +70,16 @@ func (s *Summary) Print(w io.Writer) error {
   aggregates                   %d published, %d verified and %d rejected at the observer
   published into the slot      p50 %.0f ms, p99 %.0f ms
   check at the observer        p50 %.1f ms, p99 %.1f ms (queue included)
+  check at the aggregators     p50 %.1f ms; provers busy %.0f%% of the time
+  CPU of a node, of one core   aggregator %.0f%%, validator %.0f%%, observer %.0f%%
   two thirds of all votes      p50 %.0f ms into the slot
   errors                       %d
 %s
 `, s.Slots, float64(s.SlotDurationMS)/1000, s.Validators, s.Committees, s.Backend, s.Scheme,
 		s.Coverage, s.VotesCovered, s.VotesExpected, s.CoverageSlotEnd,
 		s.AggregatesPublished, s.AggregatesVerified, s.AggregatesRejected,
-		s.PublishMSp50, s.PublishMSp99, s.CheckMSp50, s.CheckMSp99, s.TwoThirdsMSp50, s.Errors, verdict)
+		s.PublishMSp50, s.PublishMSp99, s.CheckMSp50, s.CheckMSp99, s.CheckMSp50Aggregator, 100*s.ProverBusyRatio,
+		s.CPUPctByRole["aggregator"], s.CPUPctByRole["validator"], s.CPUPctByRole["observer"], s.TwoThirdsMSp50, s.Errors, verdict)
 	if err != nil {
 		return fmt.Errorf("print the summary: %w", err)
 	}

@@ -12,7 +12,8 @@ type tally struct {
 	published int
 	verified  int
 	publishMS []float64
-	checkMS   []float64
+	checkMS   []float64 // at the observer
+	elsewhere []float64 // at aggregators
 }
 
 type slotTally struct {
@@ -76,6 +77,13 @@ func (t *tally) publish(r record) {
 	}
 }
 
+// checked takes an aggregate of somebody else that an aggregator verified.
+func (t *tally) checked(r record) {
+	if t.measured(r.Slot) {
+		t.elsewhere = append(t.elsewhere, r.CheckMS)
+	}
+}
+
 func (t *tally) interval(n int) float64 {
 	return float64(t.slotDuration.Milliseconds()) / 5 * float64(n)
 }
@@ -131,6 +139,7 @@ func (t *tally) summary() Summary {
 	s.CoverageSlotEnd = float64(slotEnd) / float64(s.VotesExpected)
 	s.PublishMSp50, s.PublishMSp99 = percentile(t.publishMS, 0.5), percentile(t.publishMS, 0.99)
 	s.CheckMSp50, s.CheckMSp99 = percentile(t.checkMS, 0.5), percentile(t.checkMS, 0.99)
+	s.CheckMSp50Observer, s.CheckMSp50Aggregator = s.CheckMSp50, percentile(t.elsewhere, 0.5)
 	s.TwoThirdsMSp50 = percentile(twoThirds, 0.5)
 	return s
 }

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"aggnode/scheduler"
 	"aggnode/wire"
 )
 
 // announce says once, at start, what this node is and what it will need.
 func (n *Node) announce() {
 	cfg, net := &n.cfg, n.cfg.Network
-	machine := n.sched.Machine()
+	place := n.sched.Placement()
 	n.log.Info("node",
 		"version", cfg.Version, "node_id", cfg.NodeID, "peer", n.host.PeerID(),
 		"profile", net.Profile.Name, "scheme", net.Profile.Scheme, "backend", string(cfg.Backend),
@@ -21,9 +20,7 @@ func (n *Node) announce() {
 	for _, note := range n.pipe.Notes() {
 		n.log.Warn(note)
 	}
-	if machine.Cgroup == scheduler.CgroupV1 {
-		n.log.Info("cgroup v1 host: the prover is kept apart by its priority alone (tier T0)")
-	}
+	n.log.Info("placement of the prover", "tier", place.Tier.String(), "why", place.Reason)
 	if cfg.NoProofs {
 		n.log.Warn("running with --no-proofs: aggregates are forwarded on their structure alone and never pooled")
 	}

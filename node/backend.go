@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -21,6 +22,10 @@ type proofMaker interface {
 	Capabilities() (prover.Capabilities, bool)
 	Ready() bool
 }
+
+// noMemoryLimit is more than any machine has. The watch of a child's memory also moves a running prover when the budget
+// changes, so there is always one.
+const noMemoryLimit = 1 << 46
 
 // backend is what makes and checks proofs in this node.
 type backend struct {
@@ -92,8 +97,14 @@ func newChildren(cfg *Config, sched *scheduler.Scheduler) (*backend, error) {
 	maker := base
 	maker.Role = prover.RoleProve
 	maker.Threads = cfg.ProverThreads
+	if cpus := sched.Placement().ProverCPUs; maker.Threads == 0 && cpus != nil {
+		maker.Threads = len(cpus) // read once by the backend, when it starts
+	}
 	maker.Place = sched.Place(scheduler.ClassProver)
-	maker.MemoryMax = cfg.ProverMemory
+	if cfg.ProverClass == ProverPlain {
+		maker.Place = sched.Place(scheduler.ClassVerifier)
+	}
+	maker.MemoryMax = cmp.Or(cfg.ProverMemory, noMemoryLimit)
 	maker.Watch = sched.Watch(scheduler.ClassProver)
 	if b.proverChild, err = prover.New(maker); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"aggnode/netconfig"
+	"aggnode/scheduler"
 	"aggnode/signer"
 	"aggnode/telemetry"
 	"aggnode/wire"
@@ -26,6 +27,15 @@ const (
 	BackendLeanPQ  Backend = "lean-pq" // py-lean-pq in children
 	BackendBundle  Backend = "bundle"  // embedded, profile local only
 	BackendCommand Backend = "command" // any program that speaks the prover protocol
+)
+
+// ProverClass is how the prover child is placed beside the node.
+type ProverClass string
+
+// The classes; empty means default.
+const (
+	ProverDefault ProverClass = "default" // the lowest priority
+	ProverPlain   ProverClass = "plain"   // like the node itself: what other clients do, for comparisons
 )
 
 // Config is everything that one node needs. Paths and names were resolved by the caller.
@@ -53,8 +63,11 @@ type Config struct {
 	ProverDir     string
 	ProverCommand []string
 	ProverThreads int
-	ProverMemory  int64 // bytes; 0: no limit
-	Workers       int   // verification workers; 0: GOMAXPROCS
+	ProverClass   ProverClass
+	ProverMemory  int64            // bytes; 0: no limit
+	BudgetTier    string           // highest placement tier to try: T0, T1, T2 or auto; empty: auto
+	Budget        scheduler.Budget // what the operator allows the prover at start
+	Workers       int              // verification workers; 0: GOMAXPROCS
 
 	Logger   *slog.Logger         // required
 	Levels   *telemetry.Levels    // switches log levels at run time; may be nil
@@ -80,6 +93,8 @@ func (c *Config) validate() error {
 		return errors.New("node: network, logger, registry and tracer are required")
 	case c.DataDir == "":
 		return errors.New("node: a data directory is required")
+	case c.ProverClass != "" && c.ProverClass != ProverDefault && c.ProverClass != ProverPlain:
+		return fmt.Errorf("--prover-class %s: must be default or plain", c.ProverClass)
 	case c.Workers < 0:
 		return fmt.Errorf("--verify-workers %d: must not be negative", c.Workers)
 	}

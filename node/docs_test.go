@@ -16,6 +16,7 @@ import (
 	"aggnode/chain/proposer"
 	"aggnode/pipeline"
 	"aggnode/prover"
+	"aggnode/scheduler"
 	"aggnode/signer"
 	"aggnode/telemetry"
 	"aggnode/telemetry/leanmetricstest"
@@ -97,6 +98,7 @@ func TestDocsOfReasonsAreCurrent(t *testing.T) {
 	writeReasons(&b, "Sessions", "Label `reason` of `aggnode_sessions_total`: what became of a slot.", aggregate.SessionReasons())
 	writeReasons(&b, "Refused signatures", "Why a key of ours did not sign.", signer.Refusals())
 	writeReasons(&b, "Block duties", "What became of a slot that one of our validators proposes.", proposer.Outcomes())
+	writeReasons(&b, "Decisions of the CPU budget", "Label `reason` of `aggnode_budget_decisions_total`.", scheduler.Reasons())
 	writeReasons(&b, "Calls to a prover child", "Label `outcome` of `aggnode_prover_calls_total`.", prover.Outcomes())
 	compare(t, "reasons.md", b.Bytes())
 }

@@ -22,7 +22,8 @@ func (n *Node) Checks() []api.Check {
 		ok, why := n.aggregator.Ready()
 		checks = append(checks, api.Check{Name: "aggregator", OK: ok, Detail: why})
 	}
-	return checks
+	place := n.sched.Placement()
+	return append(checks, api.Check{Name: "placement", OK: true, Detail: place.Tier.String() + ": " + place.Reason})
 }
 
 func (n *Node) checkP2P() api.Check {

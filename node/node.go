@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,7 @@ type Node struct {
 	monitor    *chain.Monitor
 	tree       *chain.Tree
 	sched      *scheduler.Scheduler
+	signals    *signals
 	backend    *backend
 	registry   *pubkeycache.Registry
 	cache      *pubkeycache.Cache
@@ -67,10 +69,15 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Close gives back the data directory and, after a New without Run, the ports. Call it after Run, or instead of it.
+// Close gives back the data directory, control groups and, after a New without Run, the ports. Call it after Run, or instead of it.
 func (n *Node) Close() {
 	if n.servers != nil {
 		_ = n.servers.Close() // after Run they are closed already
+	}
+	if n.sched != nil {
+		if err := n.sched.Close(); err != nil {
+			n.log.Error("give back the place of the prover", "error", err)
+		}
 	}
 	if n.store == nil {
 		return
@@ -119,7 +126,16 @@ func (n *Node) makeChecks() error {
 	if n.cache, err = pubkeycache.New(pubkeycache.Config{}, n.registry, cfg.Registry); err != nil {
 		return err
 	}
-	if n.sched, err = scheduler.New(scheduler.Config{Logger: n.component("scheduler"), Registerer: cfg.Registry}); err != nil {
+	n.signals = &signals{n: n}
+	tier := cmp.Or(cfg.BudgetTier, "auto")
+	if !cfg.IsAggregator {
+		tier = "T0" // no prover, so no place for one
+	}
+	if n.sched, err = scheduler.New(scheduler.Config{
+		Tier: tier, Budget: cfg.Budget, MemoryMax: cfg.ProverMemory,
+		Signals: n.signals, Threads: func() []int { return n.pipe.Threads() },
+		Logger: n.component("scheduler"), Registerer: cfg.Registry,
+	}); err != nil {
 		return err
 	}
 	if n.backend, err = newBackend(cfg, n.sched); err != nil {
@@ -145,7 +161,8 @@ func (n *Node) makeChecks() error {
 		Workers: cfg.Workers, SlotDuration: network.SlotDuration,
 		Republish:  func(it *pipeline.Item) { n.host.Republish(it) },
 		EarlyBlock: n.tree.ObserveArrival,
-		Logger:     n.component("pipeline"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/pipeline"),
+		OnWork:     n.signals.observe, ThreadCPU: scheduler.ThreadCPU,
+		Logger: n.component("pipeline"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/pipeline"),
 	}, n.clock, verifier, n.tree, n.pool)
 	return err
 }
@@ -173,7 +190,9 @@ func (n *Node) makeDuties() error {
 	if len(cfg.Keys) == 0 {
 		return nil
 	}
+	pacer := n.sched.Pacer(n.pipe.VotesWait)
 	n.signer, err = signer.New(signer.Config{
+		Pace:       func(ctx context.Context, until time.Time) error { return pacer.Until(until).Pace(ctx) },
 		Validators: len(network.Validators), Logger: n.component("signer"), Registerer: cfg.Registry,
 	}, cfg.Keys, n.store.Marks(), n.clock, n.tree, lateHost{n}, ownProducts{n.pipe})
 	if err != nil {
@@ -215,8 +234,15 @@ func (n *Node) makeServers() error {
 	if cfg.Levels != nil {
 		sources.LogLevels = cfg.Levels
 	}
-	var err error
+	if n.backend.proverChild != nil {
+		sources.Budget = operatorBudget{n}
+	}
+	token, err := api.LoadToken(cfg.DataDir)
+	if err != nil {
+		return err
+	}
 	n.servers, err = api.New(api.Config{
+		Token:       token,
 		MetricsAddr: net.JoinHostPort(cfg.HTTPAddress, strconv.Itoa(cfg.MetricsPort)),
 		APIAddr:     net.JoinHostPort(cfg.HTTPAddress, strconv.Itoa(cfg.APIPort)),
 		Logger:      n.component("api"), Registerer: cfg.Registry,

@@ -42,6 +42,7 @@ func (n *Node) stages() []stage {
 		list = append(list, stage{name: "verifier", run: n.backend.verifierChild.Run})
 	}
 	return append(list,
+		stage{name: "budget", run: n.sched.Run},
 		stage{name: "p2p", run: n.joinWarm},
 		stage{name: "clock", run: n.monitor.Run},
 		stage{name: "announcer", run: n.announceBackend},

@@ -23,7 +23,7 @@ func TestPartsStopInTheWrittenOrder(t *testing.T) {
 		names = append(names, s.name)
 	}
 	require.Equal(t, []string{
-		"intake", "proposer", "signer", "pipeline", "session", "pool", "prover", "verifier", "p2p", "clock", "announcer", "api",
+		"intake", "proposer", "signer", "pipeline", "session", "pool", "prover", "verifier", "budget", "p2p", "clock", "announcer", "api",
 	}, names)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +79,12 @@ type Config struct {
 	// on the goroutine of Screen: many of them say that our clock is behind. It
 	// must return within microseconds. May be nil.
 	EarlyBlock func(wire.Slot)
+	// OnWork is called by a worker after each piece of work, and must return within
+	// microseconds. ThreadCPU is the processor time of the calling thread, which
+	// tells work that was slow from work that had to wait for the processor. Both
+	// or none may be nil.
+	OnWork    func(Work)
+	ThreadCPU func() time.Duration
 	// Logger, Registerer and Tracer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -112,6 +119,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("%d validators, must be 1 to %d", c.Validators, wire.RegistryLimit)
 	case c.Workers < 1:
 		return fmt.Errorf("%d workers, must be positive", c.Workers)
+	case (c.OnWork == nil) != (c.ThreadCPU == nil):
+		return errors.New("OnWork and ThreadCPU go together")
 	case c.SlotDuration < wire.IntervalsPerSlot:
 		return fmt.Errorf("slot of %v, must be positive", c.SlotDuration)
 	}
@@ -160,6 +169,7 @@ type Pipeline struct {
 	inFlight  [classEnd]int // submitted, no outcome yet
 	tally     tally
 	lastStack time.Time // when a panic's stack was logged
+	threads   []int     // of the workers that have started
 }
 
 // New returns a pipeline. It takes items at once, but nothing is checked before
@@ -194,6 +204,24 @@ func New(cfg Config, clock clock, verifier verifier, head headView, sink sink) (
 	}
 
 	return p, nil
+}
+
+// Threads returns the kernel's ids of the workers' threads, for those who read
+// what the kernel accounts to them. Empty before Run.
+func (p *Pipeline) Threads() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return slices.Clone(p.threads)
+}
+
+// VotesWait reports whether a vote waits for a worker, for background work that
+// stands back then.
+func (p *Pipeline) VotesWait() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.queue.attestations.first() != nil
 }
 
 // Limits returns the bounds.

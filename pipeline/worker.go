@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -22,6 +23,7 @@ type worker struct {
 	batch []*wire.SignedAttestation
 	asked []*Item
 	out   []wire.Reason
+	took  time.Time // when items were taken
 }
 
 func newWorker(p *Pipeline) *worker {
@@ -39,6 +41,9 @@ func newWorker(p *Pipeline) *worker {
 func (p *Pipeline) runWorker(ctx context.Context) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	p.mu.Lock()
+	p.threads = append(p.threads, syscall.Gettid())
+	p.mu.Unlock()
 	w := newWorker(p)
 	for w.take() {
 		w.process(ctx)
@@ -59,6 +64,7 @@ func (w *worker) take() bool {
 		now := p.clock.Now()
 		p.expireLocked(now)
 		if w.items = p.queue.take(w.items[:0]); len(w.items) > 0 {
+			w.took = now
 			for _, it := range w.items {
 				it.owner = w
 				p.metrics.wait[it.Class].Observe(now.Sub(it.Arrival).Seconds())
@@ -101,6 +107,9 @@ func (w *worker) process(ctx context.Context) {
 		}
 	}()
 	first := w.items[0]
+	if w.p.cfg.OnWork != nil {
+		defer w.measure(first)()
+	}
 	switch first.kind {
 	case kindUnknown:
 		panic("pipeline: item without content in a queue")
@@ -110,6 +119,26 @@ func (w *worker) process(ctx context.Context) {
 		w.attestations(ctx, w.items)
 	case kindAggregate:
 		w.aggregate(ctx, first)
+	}
+}
+
+// Work is one piece of work of a worker: a batch of votes, an aggregate or a block.
+type Work struct {
+	Class Class
+	Wait  time.Duration // of its first item, from arrival until a worker took it
+	Wall  time.Duration
+	CPU   time.Duration // of the worker's thread
+}
+
+// measure starts the measurement of the work on an item; what it returns ends it.
+func (w *worker) measure(first *Item) func() {
+	p := w.p
+	work := Work{Class: first.Class, Wait: w.took.Sub(first.Arrival)}
+	began, cpu := p.clock.Now(), p.cfg.ThreadCPU()
+
+	return func() {
+		work.Wall, work.CPU = p.clock.Now().Sub(began), p.cfg.ThreadCPU()-cpu
+		p.cfg.OnWork(work)
 	}
 }
 

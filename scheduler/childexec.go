@@ -23,6 +23,7 @@ type childOptions struct {
 	oom       int
 	schedIdle bool
 	dataMax   uint64
+	cpus      []int
 	command   []string
 }
 
@@ -35,6 +36,10 @@ func parseChildExec(args []string) (childOptions, error) {
 	f.IntVar(&o.oom, "oom", 0, "oom_score_adj, 0 to 1000")
 	f.BoolVar(&o.schedIdle, "sched-idle", false, "policy SCHED_IDLE")
 	f.Uint64Var(&o.dataMax, "rlimit-data", 0, "RLIMIT_DATA in bytes; 0 sets none")
+	f.Func("cpus", "CPUs to run on, as 0-2,5", func(text string) (err error) {
+		o.cpus, err = parseCPUs(text)
+		return err
+	})
 	if err := f.Parse(args); err != nil {
 		return o, fmt.Errorf("%s: %w", ChildExecCommand, err)
 	}
@@ -53,7 +58,7 @@ func parseChildExec(args []string) (childOptions, error) {
 // ChildExec is the shim: it gives its own thread the place in the system that the flags name and becomes the command
 // by execve. It returns only with an error, after which the caller must exit. args are what follows ChildExecCommand:
 //
-//	[--parent PID] [--nice N] [--sched-idle] [--oom N] [--rlimit-data BYTES] -- COMMAND [ARG…]
+//	[--parent PID] [--nice N] [--sched-idle] [--oom N] [--rlimit-data BYTES] [--cpus LIST] -- COMMAND [ARG…]
 //
 // COMMAND is a path; it is not searched for. Open files without close-on-exec pass through.
 func ChildExec(args []string) error {
@@ -61,7 +66,7 @@ func ChildExec(args []string) error {
 	if err != nil {
 		return err
 	}
-	// Linux keeps priority, policy and death signal by thread, and execve keeps those of the thread that calls it.
+	// Linux keeps priority, policy, affinity and death signal by thread, and execve keeps those of the thread that calls it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := dieWithParent(o.parent); err != nil {
@@ -76,6 +81,11 @@ func ChildExec(args []string) error {
 		attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Nice: int32(o.nice)}
 		if err := unix.SchedSetAttr(0, attr, 0); err != nil {
 			return fmt.Errorf("set policy SCHED_IDLE: %w", err)
+		}
+	}
+	if o.cpus != nil {
+		if err := unix.SchedSetaffinity(0, cpuSet(o.cpus)); err != nil {
+			return fmt.Errorf("set CPUs %s: %w", formatCPUs(o.cpus), err)
 		}
 	}
 	if o.oom != 0 {

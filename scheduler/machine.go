@@ -3,27 +3,29 @@ package scheduler
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 )
 
 // CgroupVersion is the kind of control groups of a machine.
 type CgroupVersion uint8
 
-// Versions. Hybrid machines, which mount both, count as v1: their CPU controller is the old one.
+// Versions.
 const (
 	CgroupUnknown CgroupVersion = iota
 	CgroupNone
 	CgroupV1
+	CgroupHybrid // both are mounted, and the CPU controller is the old one
 	CgroupV2
 )
 
-// String returns "none", "v1" or "v2".
+// String returns "none", "v1", "hybrid" or "v2".
 func (v CgroupVersion) String() string {
 	switch v {
 	case CgroupNone:
 		return "none"
 	case CgroupV1:
 		return "v1"
+	case CgroupHybrid:
+		return "hybrid"
 	case CgroupV2:
 		return "v2"
 	case CgroupUnknown:
@@ -37,18 +39,20 @@ type Machine struct {
 	Cgroup CgroupVersion
 }
 
-// detect looks below root, "/" on a real machine.
-func detect(root string) Machine {
-	m := Machine{CPUs: runtime.GOMAXPROCS(0), Cgroup: CgroupNone}
+// detect looks below root, where control groups are mounted.
+func detect(root string) CgroupVersion {
 	isThere := func(path string) bool {
 		_, err := os.Stat(filepath.Join(root, path))
 		return err == nil
 	}
+	isV1 := isThere("cpu") || isThere("cpu,cpuacct")
 	switch {
-	case isThere("sys/fs/cgroup/cgroup.controllers"):
-		m.Cgroup = CgroupV2
-	case isThere("sys/fs/cgroup/cpu"), isThere("sys/fs/cgroup/cpu,cpuacct"):
-		m.Cgroup = CgroupV1
+	case isThere("cgroup.controllers"):
+		return CgroupV2
+	case isV1 && isThere("unified/cgroup.controllers"):
+		return CgroupHybrid
+	case isV1:
+		return CgroupV1
 	}
-	return m
+	return CgroupNone
 }

@@ -19,9 +19,14 @@ const maxTree = 256
 
 // Watch returns the function that guards the memory of a child of a class: it blocks until the process tree of pid
 // holds more than max bytes of resident memory and then says so, nil once ctx ends. A process that is gone holds none.
+// A prover that is watched also follows changes of the budget while it runs, below T2.
 func (s *Scheduler) Watch(class Class) func(ctx context.Context, pid int, max int64) error {
 	resident, kills := s.metrics.resident.WithLabelValues(class.String()), s.metrics.kills.WithLabelValues(class.String())
 	return func(ctx context.Context, pid int, max int64) error {
+		if class == ClassProver {
+			s.provers.add(pid)
+			defer s.provers.remove(pid)
+		}
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
 		defer resident.Set(0)
@@ -31,7 +36,7 @@ func (s *Scheduler) Watch(class Class) func(ctx context.Context, pid int, max in
 				return nil
 			case <-tick.C:
 			}
-			held := treeMemory("/proc", pid)
+			held := treeMemory(s.cfg.ProcRoot, pid)
 			resident.Set(float64(held))
 			if held > max {
 				kills.Inc()
@@ -41,14 +46,12 @@ func (s *Scheduler) Watch(class Class) func(ctx context.Context, pid int, max in
 	}
 }
 
-// treeMemory adds up the resident memory in bytes of a process and its descendants. Pages that processes share are counted for each of them: a
-// limit is met too early rather than too late.
+// treeMemory adds up the resident memory in bytes of a process and its descendants. Pages that processes share are
+// counted for each of them: a limit is met too early rather than too late.
 func treeMemory(proc string, pid int) int64 {
-	pageSize := int64(os.Getpagesize())
-	todo, total := []int{pid}, int64(0)
-	for n := 0; n < len(todo) && n < maxTree; n++ {
-		dir := filepath.Join(proc, strconv.Itoa(todo[n]))
-		statm, err := os.ReadFile(filepath.Join(dir, "statm"))
+	pageSize, total := int64(os.Getpagesize()), int64(0)
+	for _, p := range processTree(proc, pid) {
+		statm, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(p), "statm"))
 		if err != nil {
 			continue // ended meanwhile
 		}
@@ -56,7 +59,15 @@ func treeMemory(proc string, pid int) int64 {
 			pages, _ := strconv.ParseInt(string(fields[1]), 10, 64) // 0 for what does not read
 			total += pages * pageSize
 		}
-		lists, _ := filepath.Glob(filepath.Join(dir, "task", "*", "children")) // the pattern is well-formed
+	}
+	return total
+}
+
+// processTree lists a process and its descendants, at most maxTree. Some may have ended.
+func processTree(proc string, pid int) []int {
+	tree := []int{pid}
+	for n := 0; n < len(tree) && n < maxTree; n++ {
+		lists, _ := filepath.Glob(filepath.Join(proc, strconv.Itoa(tree[n]), "task", "*", "children")) // the pattern is well-formed
 		for _, list := range lists {
 			children, err := os.ReadFile(list)
 			if err != nil {
@@ -64,10 +75,10 @@ func treeMemory(proc string, pid int) int64 {
 			}
 			for _, f := range bytes.Fields(children) {
 				if child, err := strconv.Atoi(string(f)); err == nil {
-					todo = append(todo, child)
+					tree = append(tree, child)
 				}
 			}
 		}
 	}
-	return total
+	return tree[:min(len(tree), maxTree)]
 }

@@ -12,8 +12,24 @@ type metrics struct {
 	acquires *prometheus.CounterVec
 	wait     prometheus.Histogram
 	granted  prometheus.Gauge
+	held     prometheus.Counter   // seconds
 	resident *prometheus.GaugeVec // class
 	kills    *prometheus.CounterVec
+
+	cores, weight, slowdown prometheus.Gauge
+	delay, pressure         prometheus.Gauge
+	limits                  *prometheus.GaugeVec   // bound
+	used, throttled, paced  prometheus.Counter     // seconds
+	decisions               *prometheus.CounterVec // reason
+	applyErrors             prometheus.Counter
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+func gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -23,7 +39,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		tier: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "aggnode_budget_tier",
-			Help: "Placement tier in force: 0 is an own process at the lowest priority.",
+			Help: "Placement tier in force: 0 is an own process at the lowest priority, 1 has reserved cores, 2 is a cgroup v2 leaf.",
 		}),
 		cgroup: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "aggnode_budget_cgroup",
@@ -41,6 +57,24 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "aggnode_budget_granted",
 			Help: "1 while a job holds the grant to prove.",
 		}),
+		held:     counter("aggnode_budget_granted_seconds_total", "Time in which a job held the grant to prove, counted at its end."),
+		cores:    gauge("aggnode_budget_cores", "Cores that the prover may use, as enforced by the tier."),
+		weight:   gauge("aggnode_budget_weight", "CPU weight of the prover's cgroup against 1000 of the node's; 0 below tier 2."),
+		slowdown: gauge("aggnode_budget_slowdown", "Wall time over CPU time of checks in the last window; 1 is none."),
+		delay:    gauge("aggnode_budget_run_delay_ratio", "Time that verify workers stood in line for a CPU over the time that they ran, in the last step."),
+		pressure: gauge("aggnode_budget_pressure_percent", "CPU pressure of the node's cgroup: some, average of 10 s; 0 below tier 2."),
+		limits: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "aggnode_budget_limit_cores",
+			Help: "Limits of the operator in cores; 0 is none.",
+		}, []string{"bound"}),
+		used:      counter("aggnode_budget_used_seconds_total", "CPU time of the prover's cgroup; 0 below tier 2."),
+		throttled: counter("aggnode_budget_throttled_seconds_total", "Time in which threads of the prover waited for a new quota; 0 below tier 2."),
+		paced:     counter("aggnode_budget_paced_seconds_total", "Time in which background work of the node itself stood back for votes."),
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "aggnode_budget_decisions_total",
+			Help: "Steps of the budget controller by what they came to.",
+		}, []string{"reason"}),
+		applyErrors: counter("aggnode_budget_apply_errors_total", "Decisions that could not be put in force; tried again at the next step."),
 		resident: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "aggnode_child_resident_bytes",
 			Help: "Resident memory of the process tree of a backend child at the last look.",
@@ -53,11 +87,23 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, o := range []string{"granted", "cancelled"} {
 		m.acquires.WithLabelValues(o)
 	}
-	reg.MustRegister(m.tier, m.cgroup, m.acquires, m.wait, m.granted, m.resident, m.kills)
+	for _, v := range []CgroupVersion{CgroupNone, CgroupV1, CgroupHybrid, CgroupV2} {
+		m.cgroup.WithLabelValues(v.String())
+	}
+	for _, r := range Reasons() {
+		m.decisions.WithLabelValues(r.String())
+	}
+	reg.MustRegister(m.tier, m.cgroup, m.acquires, m.wait, m.granted, m.resident, m.kills,
+		m.held, m.cores, m.weight, m.slowdown, m.delay, m.pressure, m.limits, m.used, m.throttled, m.paced, m.decisions, m.applyErrors)
 	return m
 }
 
 func releaseOnce(f func()) func() {
 	var once sync.Once
 	return func() { once.Do(f) }
+}
+
+func (m *metrics) showLimits(b Budget) {
+	m.limits.WithLabelValues("min").Set(b.CoresMin)
+	m.limits.WithLabelValues("max").Set(b.CoresMax)
 }

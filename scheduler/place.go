@@ -17,7 +17,9 @@ const (
 )
 
 // Place returns the function that readies a command of a class for its start: the command is run by the shim, in a
-// process group of its own. It changes Path, Args and SysProcAttr and nothing else.
+// process group of its own. It changes Path, Args and SysProcAttr and nothing else. A prover gets the place that tier and
+// budget give at the time of the call; at T2 it is born in its leaf, so that no instruction of it runs outside. A verifier
+// stays where the node is.
 func (s *Scheduler) Place(class Class) func(*exec.Cmd) error {
 	return func(cmd *exec.Cmd) error {
 		if cmd.Err != nil {
@@ -33,6 +35,9 @@ func (s *Scheduler) Place(class Class) func(*exec.Cmd) error {
 			if s.cfg.DataMax > 0 {
 				args = append(args, "--rlimit-data", strconv.FormatUint(s.cfg.DataMax, 10))
 			}
+			if cpus := s.proverCPUs(s.Budget()); cpus != nil {
+				args = append(args, "--cpus", formatCPUs(cpus))
+			}
 		case ClassVerifier:
 		case ClassUnknown:
 			return fmt.Errorf("place a child: class %s", class)
@@ -46,6 +51,9 @@ func (s *Scheduler) Place(class Class) func(*exec.Cmd) error {
 			cmd.SysProcAttr = &syscall.SysProcAttr{}
 		}
 		cmd.SysProcAttr.Setpgid = true
+		if s.groups != nil && class == ClassProver {
+			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(s.groups.prover.Fd())
+		}
 		return nil
 	}
 }

@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 		report()
 	case len(os.Args) > 1 && os.Args[1] == "parent":
 		parent()
+	case len(os.Args) > 1 && os.Args[1] == "groups":
+		groups()
+	case len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-"):
+		os.Exit(2) // a helper nobody wrote: running the tests instead would start it again, and again
 	}
 	os.Exit(m.Run())
 }
@@ -39,8 +43,9 @@ func report() {
 	var data, core unix.Rlimit
 	_ = unix.Getrlimit(unix.RLIMIT_DATA, &data)
 	_ = unix.Getrlimit(unix.RLIMIT_CORE, &core)
-	fmt.Printf("nice=%d policy=%d oom=%s data=%d core=%d group=%v arg=%s env=%s\n", 20-priority, policy.Policy,
-		strings.TrimSpace(string(oom)), data.Cur, core.Cur, unix.Getpgrp() == os.Getpid(), os.Args[len(os.Args)-1], os.Getenv("HANDED_ON"))
+	cpus, _ := allowedCPUs()
+	fmt.Printf("nice=%d policy=%d oom=%s data=%d core=%d cpus=%s group=%v arg=%s env=%s\n", 20-priority, policy.Policy,
+		strings.TrimSpace(string(oom)), data.Cur, core.Cur, formatCPUs(cpus), unix.Getpgrp() == os.Getpid(), os.Args[len(os.Args)-1], os.Getenv("HANDED_ON"))
 	if os.Args[len(os.Args)-1] == "wait" {
 		select {}
 	}
@@ -69,6 +74,33 @@ func parent() {
 	select {}
 }
 
+// groups makes real control groups where the host allows it, and says what came of it.
+func groups() {
+	s, err := New(Config{Tier: "T2", Budget: Budget{CoresMax: 0.5}})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	p := s.Placement()
+	if p.Tier != Tier2 {
+		fmt.Print("not run: ", p.Reason)
+		os.Exit(0)
+	}
+	cmd := exec.Command("/bin/cat", "/proc/self/cgroup")
+	err = s.Place(ClassProver)(cmd)
+	var out []byte
+	if err == nil {
+		out, err = cmd.CombinedOutput()
+	}
+	fmt.Println("in prover leaf:", strings.Contains(string(out), "/prover\n"), err)
+	text, err := os.ReadFile(filepath.Join(p.CgroupPath, "prover", "cpu.max"))
+	fmt.Println("quota:", strings.TrimSpace(string(text)), err)
+	err = s.Close()
+	_, gone := os.Stat(filepath.Join(p.CgroupPath, "prover"))
+	fmt.Println("left:", err == nil && os.IsNotExist(gone), err)
+	os.Exit(0)
+}
+
 func place(t *testing.T, cfg Config, class Class, args ...string) *exec.Cmd {
 	t.Helper()
 	s, err := New(cfg)
@@ -84,13 +116,18 @@ func TestPlace(t *testing.T) {
 	own, err := os.ReadFile("/proc/self/oom_score_adj")
 	require.NoError(t, err)
 	base := strings.TrimSpace(string(own))
+	cpus, err := allowedCPUs()
+	require.NoError(t, err)
+	all, last := "cpus="+formatCPUs(cpus)+" ", fmt.Sprintf("cpus=%d ", coreOrder("/proc", cpus)[len(cpus)-1])
 	for _, c := range []struct {
 		name  string
 		cfg   Config
 		class Class
 		want  []string
 	}{
-		{"a prover", Config{}, ClassProver, []string{"nice=19 ", "policy=0 ", "oom=500 ", "core=0 ", "group=true", "arg=last", "env=yes"}},
+		{"a prover", Config{}, ClassProver, []string{"nice=19 ", "policy=0 ", "oom=500 ", "core=0 ", all, "group=true", "arg=last", "env=yes"}},
+		{"a prover with a maximum below a core", Config{Budget: Budget{CoresMax: 0.5}}, ClassProver, []string{"nice=19 ", last}},
+		{"a verifier beside it", Config{Budget: Budget{CoresMax: 0.5}}, ClassVerifier, []string{"nice=0 ", all}},
 		{"a prover under SCHED_IDLE", Config{SchedIdle: true}, ClassProver, []string{"policy=5 ", "oom=500 "}},
 		{"a prover with a data limit", Config{DataMax: 1 << 40}, ClassProver, []string{"nice=19 ", "data=1099511627776 "}},
 		{"a verifier", Config{}, ClassVerifier, []string{"nice=0 ", "oom=" + base + " ", "group=true"}},
@@ -124,6 +161,8 @@ func TestChildExecRefuses(t *testing.T) {
 		"nice -1":                   {"--nice", "-1", "--", "/bin/true"},
 		"oom 1001":                  {"--oom", "1001", "--", "/bin/true"},
 		"not defined":               {"--frobnicate", "--", "/bin/true"},
+		"stay below 1024":           {"--cpus", "1024", "--", "/bin/true"},
+		"set CPUs 1023":             {"--cpus", "1023", "--", "/bin/true"},
 		"the parent has ended":      {"--parent", "1", "--", "/bin/true"},
 		"no such file or directory": {"--", "/no/such/program"},
 	} {
@@ -206,15 +245,22 @@ func TestAcquire(t *testing.T) {
 
 func TestDetect(t *testing.T) {
 	t.Parallel()
-	for want, path := range map[string]string{
-		"v2": "sys/fs/cgroup/cgroup.controllers", "v1": "sys/fs/cgroup/cpu/cpu.shares", "none": "sys/fs/other/file",
+	for want, paths := range map[CgroupVersion][]string{
+		CgroupV2:     {"cgroup.controllers"},
+		CgroupV1:     {"cpu,cpuacct/cpu.shares"},
+		CgroupHybrid: {"cpu/cpu.shares", "unified/cgroup.controllers"},
+		CgroupNone:   {"other/file"},
 	} {
 		root := t.TempDir()
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(root, path), nil, 0o644))
-		require.Equal(t, want, detect(root).Cgroup.String())
+		for _, path := range paths {
+			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(root, path), nil, 0o644))
+		}
+		require.Equal(t, want, detect(root), want.String())
 	}
-	require.Positive(t, detect("/").CPUs)
+	s, err := New(Config{})
+	require.NoError(t, err)
+	require.Positive(t, s.Machine().CPUs)
 }
 
 func TestTreeMemory(t *testing.T) {
@@ -259,6 +305,7 @@ func TestWatch(t *testing.T) {
 func FuzzParseChildExec(f *testing.F) {
 	f.Add("--nice 19 --oom 500 -- /bin/true")
 	f.Add("--rlimit-data 5 --sched-idle -- a b")
+	f.Add("--cpus 0-3,7 -- a")
 	f.Fuzz(func(t *testing.T, line string) {
 		o, err := parseChildExec(strings.Fields(line))
 		if err == nil {

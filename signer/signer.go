@@ -27,6 +27,10 @@ type Config struct {
 	Validators int
 	// Parallel is how many goroutines sign; 0 means GOMAXPROCS.
 	Parallel int
+	// Pace is called before each subtree that is prepared in the background. It
+	// blocks while votes wait to be checked, no longer than until; its error is
+	// that of ctx. Nil never blocks.
+	Pace func(ctx context.Context, until time.Time) error
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer

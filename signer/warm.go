@@ -43,7 +43,7 @@ func (s *Signer) Warm(ctx context.Context) {
 func (s *Signer) warmFirst(ctx context.Context, first wire.Slot) {
 	tasks := append(s.voteTasks(first), s.proposalTasks(first)...)
 	start := s.clock.Now()
-	s.warm(ctx, append(tasks, s.proposalTasks(first+1)...), s.cfg.Parallel)
+	s.warm(ctx, append(tasks, s.proposalTasks(first+1)...), s.cfg.Parallel, time.Time{})
 	if took := s.clock.Now().Sub(start); took > time.Millisecond {
 		s.log.Info("keys prepared", "slot", uint64(first), "keys", len(tasks), "duration_ms", took.Milliseconds())
 	}
@@ -61,7 +61,7 @@ func (s *Signer) warmNext(ctx context.Context, slot wire.Slot) {
 	tasks = append(tasks, s.aheadTasks(slot)...)
 	s.background.Go(func() {
 		defer s.warming.Store(false)
-		s.warm(ctx, tasks, max(1, s.cfg.Parallel/2))
+		s.warm(ctx, tasks, max(1, s.cfg.Parallel/2), s.clock.SlotStart(slot))
 	})
 }
 
@@ -98,15 +98,19 @@ func (s *Signer) aheadTasks(slot wire.Slot) []warmTask {
 }
 
 // warm prepares the subtrees in at most workers goroutines and returns when all
-// are done or ctx ended. A key whose range does not hold the slot is left to the
-// duty to report.
-func (s *Signer) warm(ctx context.Context, tasks []warmTask, workers int) {
+// are done or ctx ended. Until needed it stands back while votes wait; the zero
+// time is now. A key whose range does not hold the slot is left to the duty to
+// report.
+func (s *Signer) warm(ctx context.Context, tasks []warmTask, workers int, needed time.Time) {
 	start := s.clock.Now()
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(workers, (len(tasks)+keysPerWorker-1)/keysPerWorker) {
 		wg.Go(func() {
 			for n := int(next.Add(1)) - 1; n < len(tasks) && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
+				if s.cfg.Pace != nil && s.cfg.Pace(ctx, needed) != nil {
+					return
+				}
 				s.prepare(ctx, &tasks[n])
 			}
 		})

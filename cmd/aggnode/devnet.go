@@ -79,6 +79,7 @@ are chosen so that this machine can bear them, from one signature measured at st
 	f.StringVar(&cfg.Scheme, "scheme", "", "signature scheme; default by the backend: keccak for lean-pq, blake2s for bundle, `NAME`")
 	f.StringVar(&cfg.Dir, "dir", "", "keep the network folder and logs here; default: a temporary folder, `DIR`")
 	f.StringVar(&cfg.ProverDir, "prover-dir", "", "environment made by `aggnode prover install`")
+	f.StringVar(&cfg.ProverClass, "prover-class", "default", "placement of the provers: default (lowest priority) or plain (like the node, to see what that costs), `CLASS`")
 	f.StringVar(&cfg.SaveProofs, "save-proofs", "", "save every proof that the observer verified, and its claim, `DIR`")
 	f.StringVar(&cfg.LogLevel, "log-level", "info", "log level of the nodes, `LEVEL`")
 	f.StringVar(&cfg.OTLP, "otlp", "", "OpenTelemetry collector for the nodes' traces, `URL`")

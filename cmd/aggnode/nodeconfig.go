@@ -41,7 +41,8 @@ func (s *settings) nodeConfig(ctx context.Context, log *slog.Logger) (*node.Conf
 		GossipPort: s.GossipsubPort, HTTPAddress: s.HTTPAddress, APIPort: s.APIPort, MetricsPort: s.MetricsPort,
 		TopicNetwork: s.Network, IsAggregator: s.IsAggregator,
 		NoProofs: s.NoProofs, ProverDir: s.ProverDir, ProverCommand: s.ProverCommand,
-		ProverThreads: s.ProverThreads, ProverMemory: s.ProverMemory << 20, Workers: s.Workers,
+		BudgetTier: s.BudgetTier, Budget: s.budget(),
+		ProverThreads: s.ProverThreads, ProverClass: node.ProverClass(s.ProverClass), ProverMemory: s.ProverMemory << 20, Workers: s.Workers,
 	}
 	if cfg.ListenIP, err = netip.ParseAddr(s.ListenAddress); err != nil {
 		return nil, fmt.Errorf("--listen-address: %w", err)

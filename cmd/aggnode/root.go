@@ -27,6 +27,8 @@ Proving runs in a process of its own and never slows checking.`,
 		newKeygenCommand(),
 		newVerifyCommand(),
 		newProverCommand(),
+		newBenchCommand(),
+		newBudgetCommand(),
 		newConfigCommand(),
 		newVersionCommand(),
 	)

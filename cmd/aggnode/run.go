@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"aggnode/node"
 	"aggnode/telemetry"
@@ -24,7 +26,8 @@ environment (--node-id is AGGNODE_NODE_ID) and in the YAML file of --config, wit
 flags win over environment, environment over file. ` + "`aggnode config print`" + ` shows what is in force.
 
 SIGINT and SIGTERM stop the node in order: intake, duties, pipeline, session, prover, network.
-A second signal ends it at once.`,
+A second signal ends it at once. SIGHUP, and a change of the --config file, put the budget-* settings
+in force without a restart.`,
 		Example: `  # an aggregator without validators, for subnets 0 and 1
   aggnode run --custom-network-config-dir ./network/genesis --node-id aggnode_0 \
       --node-key ./network/genesis/aggnode_0.key --is-aggregator --aggregate-subnet-ids 0,1
@@ -37,7 +40,7 @@ A second signal ends it at once.`,
 			if err != nil {
 				return err
 			}
-			return runNode(cmd.Context(), s)
+			return runNode(cmd.Context(), s, cmd.Flags())
 		},
 	}
 	addRunFlags(cmd.Flags())
@@ -45,7 +48,7 @@ A second signal ends it at once.`,
 }
 
 // runNode makes telemetry, resolves the settings, and runs the node until ctx ends.
-func runNode(ctx context.Context, s *settings) (err error) {
+func runNode(ctx context.Context, s *settings, flags *pflag.FlagSet) (err error) {
 	registry, err := telemetry.NewRegistry(telemetry.Info{Name: nodeName(s), Version: buildVersion(), Started: time.Now()})
 	if err != nil {
 		return err
@@ -81,6 +84,13 @@ func runNode(ctx context.Context, s *settings) (err error) {
 		return err
 	}
 	defer n.Close()
+	reloadCtx, stopReload := context.WithCancel(ctx)
+	var reload sync.WaitGroup
+	reload.Go(func() {
+		reloadBudget(reloadCtx, flags, settingsFile(flags), n, logger.With(telemetry.ComponentKey, "config"))
+	})
+	defer reload.Wait()
+	defer stopReload()
 	return n.Run(ctx)
 }
 

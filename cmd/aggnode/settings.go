@@ -14,6 +14,8 @@ import (
 	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"aggnode/scheduler"
 )
 
 // envPrefix starts the environment variable of every setting: --node-id is AGGNODE_NODE_ID.
@@ -47,7 +49,13 @@ type settings struct {
 	ProverDir      string        `koanf:"prover-dir"`
 	ProverCommand  []string      `koanf:"prover-command"`
 	ProverThreads  int           `koanf:"prover-threads"`
+	ProverClass    string        `koanf:"prover-class"`
 	ProverMemory   int64         `koanf:"prover-memory-mib"`
+	BudgetTier     string        `koanf:"budget-tier"`
+	CoresMin       float64       `koanf:"budget-cores-min"`
+	CoresMax       float64       `koanf:"budget-cores-max"`
+	BudgetTarget   time.Duration `koanf:"budget-target"`
+	BudgetCalendar bool          `koanf:"budget-calendar"`
 	Workers        int           `koanf:"verify-workers"`
 	LogLevel       string        `koanf:"log-level"`
 	LogFormat      string        `koanf:"log-format"`
@@ -82,10 +90,21 @@ func addRunFlags(f *pflag.FlagSet) {
 	f.String("prover-dir", "", "environment made by `aggnode prover install`; default: under the user's data directory, `DIR`")
 	f.StringSlice("prover-command", nil, "command line of another backend that speaks the prover protocol, comma separated, `CMD`")
 	f.Int("prover-threads", 0, "threads of one proof; 0: all cores, `N`")
+	f.String("prover-class", "default", "placement of the prover: default (lowest priority) or plain (like the node itself, for comparisons), `CLASS`")
 	f.Int64("prover-memory-mib", 0, "kill the prover above this much memory; 0: no limit, `MIB`")
+	f.String("budget-tier", "auto", "highest placement of the prover to try: T0 (lowest priority), T1 (reserved cores), T2 (cgroup v2) or auto, `TIER`")
+	f.Float64("budget-cores-min", 0, "cores that the prover keeps under stress; can be changed while the node runs, `CORES`")
+	f.Float64("budget-cores-max", 0, "hard limit of the prover in cores, 0 for none; can be changed while the node runs, `CORES`")
+	f.Duration("budget-target", 50*time.Millisecond, "queue wait of votes and check time at p99 above which the prover may have to yield; can be changed while the node runs, `DURATION`")
+	f.Bool("budget-calendar", true, "lower weight of the prover in intervals 0 and 1; can be changed while the node runs")
 	f.Int("verify-workers", 0, "verification workers; 0: one per core, `N`")
 	addLogFlags(f)
 	f.String("otlp", "", "OpenTelemetry collector for traces: http(s)://host:4318 or grpc://host:4317, `URL`")
+}
+
+// budget is the part of the settings that can change while the node runs.
+func (s *settings) budget() scheduler.Budget {
+	return scheduler.Budget{CoresMin: s.CoresMin, CoresMax: s.CoresMax, Target: s.BudgetTarget, Calendar: s.BudgetCalendar}
 }
 
 func addLogFlags(f *pflag.FlagSet) {
@@ -114,14 +133,7 @@ func layers(f *pflag.FlagSet) (*koanf.Koanf, error) {
 	known := map[string]any{}
 	runFlags.VisitAll(func(fl *pflag.Flag) { known[fl.Name] = nil })
 	delete(known, "config")
-	path, err := f.GetString("config")
-	if err != nil {
-		return nil, fmt.Errorf("read --config: %w", err)
-	}
-	if path == "" {
-		path = os.Getenv(envPrefix + "CONFIG")
-	}
-	if path != "" {
+	if path := settingsFile(f); path != "" {
 		if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
 			return nil, fmt.Errorf("read --config %s: %w", path, err)
 		}
@@ -141,6 +153,14 @@ func layers(f *pflag.FlagSet) (*koanf.Koanf, error) {
 		}
 	}
 	return k, nil
+}
+
+// settingsFile is the YAML file of the settings, "" for none.
+func settingsFile(f *pflag.FlagSet) string {
+	if fl := f.Lookup("config"); fl != nil && fl.Value.String() != "" {
+		return fl.Value.String()
+	}
+	return os.Getenv(envPrefix + "CONFIG")
 }
 
 func loadEnv(k *koanf.Koanf, known map[string]any) error {

@@ -43,6 +43,8 @@ var allowed = map[string][]string{
 	"telemetry/leanmetricstest": {},
 	"api":                       {"wire"},
 	"devnet":                    {"netconfig", "netconfig/devkeys"},
+	"bench":                     {"*"},
+	"bench/gen":                 {"*"},
 	"node":                      {"*"},
 	"cmd/aggnode":               {"*"},
 }

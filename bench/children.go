@@ -1,0 +1,68 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aggnode/prover"
+)
+
+// children are the processes of a measurement. Owned by one goroutine.
+type children struct {
+	cancels []context.CancelFunc
+	running sync.WaitGroup
+}
+
+// start starts a child and waits until it serves. They are started one after the other: set-ups at once delay each other.
+func (c *children) start(ctx context.Context, progress io.Writer, name string, cfg prover.Config) (*prover.Client, error) {
+	say(progress, "starting the %s ...", name)
+	began := time.Now()
+	client, err := prover.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("start the %s: %w", name, err)
+	}
+	run, cancel := context.WithCancel(ctx)
+	c.cancels = append(c.cancels, cancel)
+	c.running.Go(func() { _ = client.Run(run) }) // WaitReady and the calls return its error
+	if err := client.WaitReady(ctx); err != nil {
+		return nil, fmt.Errorf("start the %s: %w", name, err)
+	}
+	say(progress, "the %s is ready after %.1f s", name, time.Since(began).Seconds())
+	return client, nil
+}
+
+// stop ends all children and waits until they are reaped.
+func (c *children) stop() {
+	for _, cancel := range c.cancels {
+		cancel()
+	}
+	c.running.Wait()
+}
+
+// checkCPU reads how many checks a verifier has answered and the CPU that they took inside the child, from the metrics of
+// its client: calls to it return neither.
+func checkCPU(g prometheus.Gatherer) (checks uint64, cpu time.Duration) {
+	families, err := g.Gather()
+	if err != nil {
+		return 0, 0
+	}
+	for _, f := range families {
+		if f.GetName() != "aggnode_prover_call_cpu_seconds" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "call" && l.GetValue() == "verify" {
+					h := m.GetHistogram()
+					return h.GetSampleCount(), time.Duration(h.GetSampleSum() * float64(time.Second))
+				}
+			}
+		}
+	}
+	return 0, 0
+}

@@ -1,0 +1,36 @@
+// Package bench measures the node's parts as they are: how much proving slows checking, and what a proof costs.
+//
+// It judges no network and runs no node: there is no gossip here, no chain beyond genesis and no key of anybody. What it
+// feeds is a recorded trace of one slot of a local network (testdata/trace, embedded), with 64 signed votes and 16
+// aggregates with real proofs, under the insecure keys of package netconfig/devkeys.
+//
+// # Isolation
+//
+// One aggregate of the trace takes the way of gossip: Decompress, pipeline.Screen and Submit on a goroutine of its own, a
+// pipeline worker, verify.Verifier, pubkeycache, and the verifier child over its pipe. Wrappers at the seams (probe) note
+// when it passes. Beside it votes come at a steady rate and are checked in the same pipeline.
+//
+// A phase is one kind of proving: none, a child placed by the scheduler, the same child at normal priority, or hashing in
+// goroutines of this process. The kinds take turns, in another order each round, so that a machine whose speed drifts
+// slows all of them alike; figures are pooled over the rounds. Children are started once, so no phase pays for a set-up.
+//
+// A pipeline believes what it has verified and would call the second copy of a trace a duplicate. So the trace runs
+// through a fresh pipeline each quarter of a second (pass), over a clock that stands in the trace's slot; verifier, key
+// cache and children stay.
+//
+// # Prover
+//
+// Prover asks one child for proofs of growing jobs and reports wall time, CPU, peak memory and size: what the planner's
+// cost model needs to know of a machine.
+//
+// # Captures
+//
+// CaptureWriter and CaptureReader write and read gossip with its timing; the trace is such a file. The reader takes no
+// byte on trust.
+//
+// # Concurrency and failure
+//
+// Isolation and Prover block until everything they started has ended. A child that dies or a proof that fails ends the
+// measurement with an error: half a measurement is none. Items that are not accepted are counted as drops by reason and
+// are in no latency. A machine too busy to tell makes a report that says so, with all figures.
+package bench

@@ -1,0 +1,328 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aggnode/chain"
+	"aggnode/prover"
+	"aggnode/pubkeycache"
+	"aggnode/scheduler"
+	"aggnode/verify"
+)
+
+const (
+	defaultRounds = 6 // architecture 3.7: pooled over at least six interleaved rounds
+	maxRounds     = 1000
+
+	defaultPhase = 15 * time.Second
+	minPhase     = time.Second // some 15 single checks
+	maxPhase     = time.Hour
+
+	// Of each 15 parts of a phase 11 are single checks and 4 are bursts.
+	phaseParts  = 15
+	singleParts = 11
+
+	// settle is the pause between phases, in which what the last one left behind runs out.
+	settle = 250 * time.Millisecond
+)
+
+// IsolationConfig says how the isolation of checks from proving is measured. Command is required.
+type IsolationConfig struct {
+	Command   []string             // a child that speaks the prover protocol, for scheme keccak and proofs of lean-pq
+	Env       []string             // its complete environment
+	Threads   int                  // of one proof; 0 lets the children take what they may use
+	Rounds    int                  // of all kinds; default 6
+	Phase     time.Duration        // length of one phase; default 15 s
+	Workers   int                  // of the pipeline; default GOMAXPROCS
+	Tier    string        // highest placement of the prover under the budget: T0, T1, T2 or auto, the default
+
+	CPUProfiles string       // folder for a CPU profile of this process for each phase; empty writes none
+	Progress    io.Writer    // lines for a person; nil prints none
+	Logger      *slog.Logger // default: discard
+}
+
+func (c *IsolationConfig) validate() error {
+	switch {
+	case len(c.Command) == 0:
+		return errors.New("isolation: no prover command")
+	case c.Rounds < 0 || c.Rounds > maxRounds:
+		return fmt.Errorf("isolation: %d rounds, must be 1 to %d", c.Rounds, maxRounds)
+	case c.Phase != 0 && (c.Phase < minPhase || c.Phase > maxPhase):
+		return fmt.Errorf("isolation: phases of %s, must be %s to %s", c.Phase, minPhase, maxPhase)
+	case c.Threads < 0 || c.Workers < 0:
+		return errors.New("isolation: negative threads or workers")
+	}
+	return nil
+}
+
+func (c IsolationConfig) withDefaults() IsolationConfig {
+	if c.Rounds == 0 {
+		c.Rounds = defaultRounds
+	}
+	if c.Phase == 0 {
+		c.Phase = defaultPhase
+	}
+	if c.Workers == 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	if c.Tier == "" {
+		c.Tier = "auto"
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// rig is everything that stays from phase to phase.
+type rig struct {
+	trace   *trace
+	tree    *chain.Tree
+	probe   *probe
+	workers int
+	meters  *meters
+	loads   map[Kind]load
+	usage   func() usage // what was used until now
+	report  func(Phase)  // called at the end of each phase
+	profile string       // folder, empty for none
+}
+
+// usage is CPU time until some moment.
+type usage struct {
+	node, verifier, prover time.Duration
+	checks                 uint64        // that the verifier child answered
+	checkCPU               time.Duration // of those, inside the child
+}
+
+// Isolation measures how much proving slows checking. It blocks for about Rounds times four phases and ten seconds of
+// set-up; every child that it starts has ended when it returns. ctx ends it early, with the error of ctx.
+func Isolation(ctx context.Context, cfg IsolationConfig) (report *IsolationReport, err error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	t, err := loadTrace()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.CPUProfiles != "" {
+		if err := os.MkdirAll(cfg.CPUProfiles, 0o755); err != nil {
+			return nil, fmt.Errorf("make folder for CPU profiles: %w", err)
+		}
+	}
+	m := new(meters)
+	sched, err := scheduler.New(scheduler.Config{Tier: cfg.Tier, Signals: m, Threads: m.threads, Logger: cfg.Logger})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, sched.Close()) }()
+	control, stopControl := context.WithCancel(ctx)
+	var controller sync.WaitGroup
+	controller.Go(func() { _ = sched.Run(control) }) // it ends with its context and has no other error
+	defer func() { stopControl(); controller.Wait() }()
+	var children children
+	defer children.stop()
+	r, err := startRig(ctx, &cfg, t, sched, &children, m)
+	if err != nil {
+		return nil, err
+	}
+	say(cfg.Progress, "%d rounds of %d phases of %s", cfg.Rounds, len(Kinds()), cfg.Phase)
+	all, err := r.run(ctx, cfg.Rounds, cfg.Phase)
+	if err != nil {
+		return nil, err
+	}
+	return newIsolationReport(all, machine{tier: sched.Tier().String(), cpuModel: cpuModel(), cores: runtime.GOMAXPROCS(0)}), nil
+}
+
+// startRig starts the children, and puts the rig together around them.
+func startRig(ctx context.Context, cfg *IsolationConfig, t *trace, sched *scheduler.Scheduler, children *children, m *meters) (*rig, error) {
+	registry := prometheus.NewRegistry()
+	base := prover.Config{Command: cfg.Command, Env: cfg.Env, Scheme: t.profile.Scheme, Logger: cfg.Logger}
+	checks := base
+	checks.Role, checks.Calls = prover.RoleVerify, max(1, cfg.Workers-1)
+	checks.Threads = checks.Calls // as in the node
+	checks.Place, checks.Registerer = sched.Place(scheduler.ClassVerifier), registry
+	plain := base
+	plain.Role, plain.Threads = prover.RoleProve, cfg.Threads
+	budget := plain
+	budget.Place = sched.Place(scheduler.ClassProver)
+
+	verifier, err := children.start(ctx, cfg.Progress, "verifier", checks)
+	if err != nil {
+		return nil, err
+	}
+	budgeted, err := children.start(ctx, cfg.Progress, "prover under the budget", budget)
+	if err != nil {
+		return nil, err
+	}
+	unplaced, err := children.start(ctx, cfg.Progress, "prover as a plain child", plain)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRig(t, verifier, cfg.Workers, m)
+	if err != nil {
+		return nil, err
+	}
+	job := t.job(jobVotes, 0)
+	r.loads = map[Kind]load{
+		KindAbsent:    noLoad,
+		KindBudget:    proveJobs(ctx, budgeted, job, sched.Acquire),
+		KindPlain:     proveJobs(ctx, unplaced, job, nil),
+		KindInProcess: hashInProcess,
+	}
+	r.usage = func() usage {
+		u := usage{node: ownCPU(), verifier: processCPU(verifier.Stats().PID)}
+		u.prover = processCPU(budgeted.Stats().PID) + processCPU(unplaced.Stats().PID)
+		u.checks, u.checkCPU = checkCPU(registry)
+		return u
+	}
+	r.profile = cfg.CPUProfiles
+	r.report = func(p Phase) {
+		say(cfg.Progress, "round %d of %d  %-24s p50 %6.2f ms  p99 %6.2f ms  votes p50 %.2f ms  proofs %.1f",
+			p.Round, cfg.Rounds, p.Kind.Long(), p.Single.P50MS, p.Single.P99MS, p.Single.Votes.P50MS, p.Single.Proofs+p.Burst.Proofs)
+	}
+	return r, nil
+}
+
+// newRig puts the parts of a node together around a proof checker.
+func newRig(t *trace, checker proofChecker, workers int, m *meters) (*rig, error) {
+	cache, err := pubkeycache.New(pubkeycache.Config{}, t.registry, nil)
+	if err != nil {
+		return nil, err
+	}
+	v, err := verify.New(verify.Config{Profile: t.profile}, t.registry, cache, probedChecker{checker})
+	if err != nil {
+		return nil, err
+	}
+	// The tree holds genesis, for which the trace votes; no block comes, so its clock is never asked.
+	tree, err := chain.NewTree(chain.Config{Profile: t.profile, Validators: t.registry.Len(), GenesisRoot: t.genesisRoot}, slotClock())
+	if err != nil {
+		return nil, err
+	}
+	return &rig{trace: t, tree: tree, probe: &probe{Verifier: v}, workers: workers, meters: m}, nil
+}
+
+// run measures all phases.
+func (r *rig) run(ctx context.Context, rounds int, length time.Duration) ([]*phase, error) {
+	var all []*phase
+	for round := range rounds {
+		for _, kind := range order(round) {
+			p, err := r.phase(ctx, round+1, kind, length)
+			if err != nil {
+				return nil, fmt.Errorf("round %d, %s: %w", round+1, kind.Long(), err)
+			}
+			all = append(all, p)
+			r.report(p.summary())
+		}
+	}
+	return all, nil
+}
+
+// phase is one kind of proving in one round.
+type phase struct {
+	round         int
+	kind          Kind
+	single, burst part
+}
+
+// part is what one pattern of traffic showed.
+type part struct {
+	traffic
+	used   usage
+	proofs float64
+}
+
+// phase runs one kind. The proof that is running at the end is finished before it returns, unmeasured.
+func (r *rig) phase(ctx context.Context, round int, kind Kind, length time.Duration) (p *phase, err error) {
+	runtime.GC() // what the last phase left is not this one's to collect
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	stopProfile, err := r.startProfile(round, kind)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stopProfile()) }()
+
+	loadCtx, stopLoad := context.WithCancel(ctx)
+	defer stopLoad()
+	type proofs struct {
+		spans []span
+		err   error
+	}
+	loaded := make(chan proofs, 1) // one value
+	go func() {
+		spans, err := r.loads[kind](loadCtx)
+		if err != nil {
+			stopLoad() // the other way round: the traffic ends too
+		}
+		loaded <- proofs{spans, err}
+	}()
+	p = &phase{round: round, kind: kind}
+	single := length * singleParts / phaseParts
+	err = r.part(loadCtx, &p.single, oneAtATime, single)
+	if err == nil {
+		err = r.part(loadCtx, &p.burst, inBursts, length-single)
+	}
+	stopLoad()
+	made := <-loaded
+	if made.err != nil {
+		return nil, made.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range []*part{&p.single, &p.burst} {
+		part.proofs = share(made.spans, part.begin, part.end)
+	}
+	return p, nil
+}
+
+func (r *rig) part(ctx context.Context, p *part, how pattern, length time.Duration) error {
+	before := r.usage()
+	t, err := r.send(ctx, how, length)
+	if err != nil {
+		return err
+	}
+	after := r.usage()
+	p.traffic = *t
+	p.used = usage{
+		node: after.node - before.node, verifier: after.verifier - before.verifier, prover: after.prover - before.prover,
+		checks: after.checks - before.checks, checkCPU: after.checkCPU - before.checkCPU,
+	}
+	return nil
+}
+
+// startProfile begins the CPU profile of a phase.
+func (r *rig) startProfile(round int, kind Kind) (stop func() error, err error) {
+	if r.profile == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(filepath.Join(r.profile, fmt.Sprintf("round-%02d-%s.pprof", round, kind)))
+	if err != nil {
+		return nil, fmt.Errorf("create CPU profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("start CPU profile: %w", err), f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}

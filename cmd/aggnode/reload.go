@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/knadh/koanf/providers/file"
+	"github.com/spf13/pflag"
+
+	"aggnode/scheduler"
+)
+
+// budgetSetter takes a budget while the node runs.
+type budgetSetter interface {
+	SetBudget(b scheduler.Budget) error
+}
+
+// reloadBudget reads the settings again on SIGHUP and when the settings file changes, and puts their budget in force. The
+// other settings are fixed at start. It blocks until ctx ends. Layers are the same as at start: a flag still wins over
+// the file.
+func reloadBudget(ctx context.Context, f *pflag.FlagSet, path string, node budgetSetter, log *slog.Logger) {
+	hup := make(chan os.Signal, 1)    // one place: a second signal before the first was read adds nothing
+	changed := make(chan struct{}, 1) // likewise
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	if path != "" {
+		provider := file.Provider(path)
+		err := provider.Watch(func(_ any, err error) {
+			if err != nil {
+				log.Warn("the settings file is not watched any more; SIGHUP still works", "file", path, "error", err)
+				return
+			}
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+		if err != nil {
+			log.Warn("the settings file is not watched; SIGHUP still works", "file", path, "error", err)
+		} else {
+			defer func() { _ = provider.Unwatch() }()
+		}
+	}
+	for {
+		cause := "sighup"
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+		case <-changed:
+			cause = "file"
+		}
+		s, err := loadSettings(f)
+		if err == nil {
+			err = node.SetBudget(s.budget())
+		}
+		if err != nil {
+			log.Warn("settings not taken, the budget stays", "cause", cause, "error", err)
+			continue
+		}
+		log.Info("budget read again", "cause", cause, "cores_min", s.CoresMin, "cores_max", s.CoresMax,
+			"target_ms", s.BudgetTarget.Milliseconds(), "calendar", s.BudgetCalendar)
+	}
+}

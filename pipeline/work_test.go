@@ -1,0 +1,46 @@
+package pipeline
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"aggnode/wire"
+)
+
+func TestWorkIsMeasuredForWhoBudgetsTheProcessor(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var works []Work
+	var cpu time.Duration
+	inBubble(t, func(c *Config) {
+		c.OnWork = func(w Work) {
+			mu.Lock()
+			defer mu.Unlock()
+			works = append(works, w)
+		}
+		c.ThreadCPU = func() time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			cpu += 3 * time.Millisecond
+
+			return cpu
+		}
+	}, func(r *rig) {
+		data := dataFor(10, 1, 0)
+		require.Equal(t, wire.ReasonNone, r.SubmitLocal(context.Background(), &Item{Attestation: r.attestation(5, data, good)}).Reason)
+		synctest.Wait()
+		require.Equal(t, wire.ReasonNone, r.SubmitLocal(context.Background(), &Item{Block: r.block(10, good)}).Reason)
+		synctest.Wait()
+		require.Len(t, r.Threads(), 2)
+	})
+	require.Equal(t, []Work{{Class: ClassLocal, CPU: 3 * time.Millisecond}, {Class: ClassLocal, CPU: 3 * time.Millisecond}}, works)
+
+	_, err := New(Config{Profile: newRig(t, clockAt(10, testSlot), nil).cfg.Profile, Validators: 1, SlotDuration: time.Second, OnWork: func(Work) {}},
+		clockAt(10, testSlot), &fakeVerifier{}, newFakeHead(), &fakeSink{})
+	require.ErrorContains(t, err, "ThreadCPU")
+}
