@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -11,6 +12,10 @@ import (
 
 	"aggnode/prover"
 )
+
+// startTimeout ends a measurement whose child does not come up: it is started again and again until then. Set-up took at
+// most 17 s on the busiest machine seen.
+const startTimeout = 2 * time.Minute
 
 // children are the processes of a measurement. Owned by one goroutine.
 type children struct {
@@ -29,8 +34,10 @@ func (c *children) start(ctx context.Context, progress io.Writer, name string, c
 	run, cancel := context.WithCancel(ctx)
 	c.cancels = append(c.cancels, cancel)
 	c.running.Go(func() { _ = client.Run(run) }) // WaitReady and the calls return its error
-	if err := client.WaitReady(ctx); err != nil {
-		return nil, fmt.Errorf("start the %s: %w", name, err)
+	wait, stop := context.WithTimeout(ctx, startTimeout)
+	defer stop()
+	if err := client.WaitReady(wait); err != nil {
+		return nil, fmt.Errorf("start the %s: %w", name, errors.Join(err, client.Stats().LastError))
 	}
 	say(progress, "the %s is ready after %.1f s", name, time.Since(began).Seconds())
 	return client, nil

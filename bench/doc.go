@@ -10,6 +10,8 @@
 // pipeline worker, verify.Verifier, pubkeycache, and the verifier child over its pipe. Wrappers at the seams (probe) note
 // when it passes. Beside it votes come at a steady rate and are checked in the same pipeline.
 //
+// The scheduler and its controller run as in the node, on the signals of these checks (meters).
+//
 // A phase is one kind of proving: none, a child placed by the scheduler, the same child at normal priority, or hashing in
 // goroutines of this process. The kinds take turns, in another order each round, so that a machine whose speed drifts
 // slows all of them alike; figures are pooled over the rounds. Children are started once, so no phase pays for a set-up.

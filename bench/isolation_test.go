@@ -248,12 +248,11 @@ func TestProfilesAreWrittenForEachPhase(t *testing.T) {
 func TestConfigurationsThatMeanNothingAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]IsolationConfig{
-		"no command":         {},
-		"a negative round":   {Command: []string{"x"}, Rounds: -1},
-		"a phase too short":  {Command: []string{"x"}, Phase: time.Millisecond},
-		"a tier of no name":  {Command: []string{"x"}, Tier: "T9"},
-		"a negative worker":  {Command: []string{"x"}, Workers: -1},
-		"a command not here": {Command: []string{"/no/such/program"}, Tier: "T0"},
+		"no command":        {},
+		"a negative round":  {Command: []string{"x"}, Rounds: -1},
+		"a phase too short": {Command: []string{"x"}, Phase: time.Millisecond},
+		"a tier of no name": {Command: []string{"x"}, Tier: "T9"},
+		"a negative worker": {Command: []string{"x"}, Workers: -1},
 	} {
 		_, err := Isolation(t.Context(), cfg)
 		require.Error(t, err, name)

@@ -25,7 +25,8 @@ type pass struct {
 type sink struct{}
 
 func (sink) AddAttestation(context.Context, *wire.SignedAttestation, wire.DataRoot) bool { return true }
-func (sink) AddAggregate(context.Context, *wire.SignedAggregate, wire.DataRoot) bool     { return true }
+
+func (sink) AddAggregate(context.Context, *wire.SignedAggregate, wire.DataRoot) bool { return true }
 
 // newPass starts a pipeline.
 func (r *rig) newPass(ctx context.Context) (*pass, error) {

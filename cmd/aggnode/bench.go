@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,6 +74,9 @@ was too busy to tell. CMD is any program that speaks the prover protocol for sch
 			}
 			cfg.Progress = cmd.ErrOrStderr()
 			report, err := bench.Isolation(cmd.Context(), cfg)
+			if errors.Is(err, context.Canceled) {
+				return exitError(130)
+			}
 			if err != nil {
 				return err
 			}
@@ -113,7 +117,7 @@ func newBenchProverCommand() *cobra.Command {
 		Short: "Measure what proofs cost on this machine",
 		Long: `prover makes proofs of 1 to 64 recorded signatures and of 0 to 2 recorded aggregates, one at a time
 at normal priority, and prints wall time, CPU time, peak memory of the prover process and length of
-the proof. A job that needs more memory than the machine has is skipped. About a minute on two cores.`,
+the proof. A job that needs more memory than the machine has is skipped. About 75 s on two cores.`,
 		Example: `  aggnode bench prover
   aggnode bench prover --children 0,1,2,4 --threads 1,2 --repeat 3 --json > prover.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,6 +135,9 @@ the proof. A job that needs more memory than the machine has is skipped. About a
 				cfg.Progress = cmd.ErrOrStderr()
 			}
 			report, err := bench.Prover(cmd.Context(), cfg)
+			if errors.Is(err, context.Canceled) {
+				return exitError(130)
+			}
 			if err != nil {
 				return err
 			}
