@@ -6,12 +6,17 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/knadh/koanf/providers/file"
 	"github.com/spf13/pflag"
 
 	"aggnode/scheduler"
 )
+
+// settleTime is how long the settings file must stay as it is before it is read: who writes it in place empties it
+// first, and an empty file means no limits.
+const settleTime = 200 * time.Millisecond
 
 // budgetSetter takes a budget while the node runs.
 type budgetSetter interface {
@@ -22,10 +27,15 @@ type budgetSetter interface {
 // other settings are fixed at start. It blocks until ctx ends. Layers are the same as at start: a flag still wins over
 // the file.
 func reloadBudget(ctx context.Context, f *pflag.FlagSet, path string, node budgetSetter, log *slog.Logger) {
-	hup := make(chan os.Signal, 1)    // one place: a second signal before the first was read adds nothing
-	changed := make(chan struct{}, 1) // likewise
+	hup := make(chan os.Signal, 1) // one place: a second signal before the first was read adds nothing
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
+	followBudget(ctx, f, path, hup, node, log)
+}
+
+// followBudget is reloadBudget with the signals given.
+func followBudget(ctx context.Context, f *pflag.FlagSet, path string, hup <-chan os.Signal, node budgetSetter, log *slog.Logger) {
+	changed := make(chan struct{}, 1) // one place, for the same reason
 	if path != "" {
 		provider := file.Provider(path)
 		err := provider.Watch(func(_ any, err error) {
@@ -44,14 +54,20 @@ func reloadBudget(ctx context.Context, f *pflag.FlagSet, path string, node budge
 			defer func() { _ = provider.Unwatch() }()
 		}
 	}
+	settled := time.NewTimer(time.Hour)
+	defer settled.Stop()
+	settled.Stop()
 	for {
 		cause := "sighup"
 		select {
 		case <-ctx.Done():
 			return
-		case <-hup:
 		case <-changed:
+			settled.Reset(settleTime)
+			continue
+		case <-settled.C:
 			cause = "file"
+		case <-hup:
 		}
 		s, err := loadSettings(f)
 		if err == nil {
