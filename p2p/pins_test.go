@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"testing"
+	"time"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
@@ -227,47 +228,65 @@ func TestPinIDontWantGoesOutBeforeTheVerdict(t *testing.T) {
 
 	_, topic := joined(t, n, subnet1, pubsub.WithFloodPublish(true))
 	small := wire.Compress(nil, vote(t, 1).Signature[:900])
-	large := wire.Compress(nil, vote(t, 1).Signature)
 	require.Less(t, len(small), gossipParams().IDontWantMessageThreshold)
-	require.Greater(t, len(large), gossipParams().IDontWantMessageThreshold)
 	require.NoError(t, topic.Publish(t.Context(), small))
-	require.NoError(t, topic.Publish(t.Context(), large))
-	want := wire.MessageID(subnet1.Name(wire.DefaultNetwork), large)
-	for rpc := range frames {
-		require.Empty(t, rpc.GetPublish(), "a rejected message is not forwarded")
-		if len(rpc.GetControl().GetIdontwant()) == 0 {
-			continue
-		}
-		require.Equal(t, []string{string(want[:])}, rpc.GetControl().GetIdontwant()[0].GetMessageIDs())
+	want := map[string]bool{}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); ; {
+		require.True(t, time.Now().Before(deadline), "no IDONTWANT came")
+		large := wire.Compress(nil, vote(t, 1).Signature)
+		require.Greater(t, len(large), gossipParams().IDontWantMessageThreshold)
+		id := wire.MessageID(subnet1.Name(wire.DefaultNetwork), large)
+		want[string(id[:])] = true
+		require.NoError(t, topic.Publish(t.Context(), large))
+		select {
+		case rpc := <-frames:
+			require.Empty(t, rpc.GetPublish(), "a rejected message is not forwarded")
+			for _, w := range rpc.GetControl().GetIdontwant() {
+				for _, got := range w.GetMessageIDs() {
+					require.True(t, want[got], "the id of a large message")
+				}
 
-		break
+				return
+			}
+		case <-tick.C:
+		}
 	}
 }
 
-// TestPinMessagesCarryNoAuthor looks at what we send, frame by frame.
+// TestPinMessagesCarryNoAuthor looks at what we send, frame by frame. Gossip may
+// lose a message while a mesh forms, so votes are sent until one comes.
 func TestPinMessagesCarryNoAuthor(t *testing.T) {
 	t.Parallel()
 	n := start(t, nil)
 	frames := meshPeer(t, n, subnet1)
-	sa := vote(t, 1)
-	_, err := n.PublishAttestation(t.Context(), sa)
-	require.NoError(t, err)
-	for rpc := range frames {
-		if len(rpc.GetPublish()) == 0 {
-			continue
-		}
-		m := rpc.GetPublish()[0]
-		require.Nil(t, m.From)
-		require.Nil(t, m.Seqno)
-		require.Nil(t, m.Signature)
-		require.Nil(t, m.Key)
-		require.Equal(t, subnet1.Name(wire.DefaultNetwork), m.GetTopic())
+	sent := map[string]bool{}
+	var m *pb.Message
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); m == nil; {
+		require.True(t, time.Now().Before(deadline), "no vote came")
+		sa := vote(t, 1)
 		ssz, err := testProfile(t).EncodeAttestation(sa)
 		require.NoError(t, err)
-		got, err := wire.Decompress(m.GetData(), maxAttestationSize)
+		sent[string(ssz)] = true
+		_, err = n.PublishAttestation(t.Context(), sa)
 		require.NoError(t, err)
-		require.Equal(t, ssz, got)
-
-		break
+		select {
+		case rpc := <-frames:
+			if len(rpc.GetPublish()) > 0 {
+				m = rpc.GetPublish()[0]
+			}
+		case <-tick.C:
+		}
 	}
+	require.Nil(t, m.From)
+	require.Nil(t, m.Seqno)
+	require.Nil(t, m.Signature)
+	require.Nil(t, m.Key)
+	require.Equal(t, subnet1.Name(wire.DefaultNetwork), m.GetTopic())
+	got, err := wire.Decompress(m.GetData(), maxAttestationSize)
+	require.NoError(t, err)
+	require.True(t, sent[string(got)], "what came is what was sent")
 }
