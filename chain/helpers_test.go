@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"aggnode/wire"
+	"aggnode/wire/wiretest"
 )
 
 const testSlot = 4 * time.Second
@@ -99,24 +100,7 @@ func fakeRoot(n uint64) (r wire.Root) {
 // is not there.
 func leanspec(t *testing.T, family string) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
-		require.NotEqual(t, dir, filepath.Dir(dir), "no go.mod above the test")
-		dir = filepath.Dir(dir)
-	}
-	dir = filepath.Join(dir, "..", "shared", "vectors", "leanspec", family)
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("vectors are missing: %v", err)
-		}
-		t.Skipf("not run: no vectors at %s", dir)
-	}
-
-	return dir
+	return filepath.Join(wiretest.VectorsDir(t), family)
 }
 
 // cases reads all cases of a folder and calls f for each.

@@ -15,6 +15,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
+
+	"aggnode/wire/wiretest"
 )
 
 // hexBytes is 0x hex in JSON.
@@ -74,20 +76,7 @@ type controlVector struct {
 // without them the test is not run, and fails where CI is set.
 func codecVectors(t *testing.T) map[string]codecVector {
 	t.Helper()
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for !exists(filepath.Join(dir, "go.mod")) {
-		parent := filepath.Dir(dir)
-		require.NotEqual(t, dir, parent, "no go.mod above the test")
-		dir = parent
-	}
-	dir = filepath.Join(dir, "..", "shared", "vectors", "leanspec", "networking_codec")
-	if !exists(dir) {
-		if os.Getenv("CI") != "" {
-			require.FailNow(t, "leanSpec vectors are missing", dir)
-		}
-		t.Skipf("not run: no leanSpec vectors in %s", dir)
-	}
+	dir := filepath.Join(wiretest.VectorsDir(t), "networking_codec")
 	out := make(map[string]codecVector)
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" {
@@ -122,12 +111,6 @@ func codecVectors(t *testing.T) map[string]codecVector {
 	}))
 
 	return out
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-
-	return err == nil
 }
 
 // optional returns nil for what the specification leaves out of a frame.
