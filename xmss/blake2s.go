@@ -38,56 +38,37 @@ const (
 // b2Param is a key's public parameter as words.
 type b2Param [4]uint32
 
-func b2ParamOf(pk *PublicKey) b2Param { return b2Param(b2Words(pk[nodeSize:])) }
-
 // tweak sets the first 32 bytes of a hash input: tweak (0 | type | 0 0 | sub | 0 0 0 0 | index) and public parameter.
 func (p *b2Param) tweak(b *lanes.Blake2sBlock, kind, sub, index uint32) {
 	b[0], b[1], b[2], b[3] = kind, sub, 0, index
 	b[4], b[5], b[6], b[7] = p[0], p[1], p[2], p[3]
 }
 
-// step sets a block to the input of the chain step of chain i from position s, without the value.
-func (p *b2Param) step(b *lanes.Blake2sBlock, i, s int, epoch uint32) {
-	p.tweak(b, b2ChainStep, uint32(8*i+s), epoch)
-	b[12], b[13], b[14], b[15] = 0, 0, 0, 0
+// tweakAll is tweak in all lanes of m, but for sub, which stays as it is.
+func (p *b2Param) tweakAll(m *lanes.Blake2sWide, kind, index uint32) {
+	b2Fill(&m[0], kind)
+	b2Fill(&m[2], 0)
+	b2Fill(&m[3], index)
+	for i, w := range p {
+		b2Fill(&m[4+i], w)
+	}
 }
 
-// b2Encoder computes digests of one message under many randomizers: the first block of the input (tweak, parameter, message)
-// is the same for all of them and its state is kept.
-type b2Encoder struct {
-	prefix lanes.Blake2sState
-	block  lanes.Blake2sBlock // randomizer in words 0..5, then zeros
-}
-
-func (e *b2Encoder) init(p *b2Param, epoch uint32, message *[MessageSize]byte) {
+// encoding is the state of the encoding hash before the randomizer: all that the trials for one message have in common.
+func (p *b2Param) encoding(epoch uint32, message *[MessageSize]byte) lanes.Blake2sState {
 	var b lanes.Blake2sBlock
 	p.tweak(&b, b2Encoding, 0, epoch)
-	b2PutWords(b[8:16], message[:])
-	e.prefix = lanes.Blake2sInitial()
-	e.prefix.Absorb(&b, 64, false)
+	b2PutWords(b[8:], message[:])
+	h := lanes.Blake2sInitial()
+	h.Absorb(&b, 64, false)
+	return h
 }
 
-// digest is the encoding digest under the randomizer that lies in e.block.
-func (e *b2Encoder) digest() lanes.Blake2sDigest {
-	h := e.prefix
-	h.Absorb(&e.block, 96, true)
-	return h.Digest()
-}
-
-// b2Digits reads the digits of a digest, or reports that it is not admissible: bit 63 of both halves must be zero and
-// the digits must sum to the target.
-func b2Digits(d *lanes.Blake2sDigest) (digits [b2Chains]uint8, ok bool) {
-	lo, hi := uint64(d[0])|uint64(d[1])<<32, uint64(d[2])|uint64(d[3])<<32
-	if (lo|hi)>>63 != 0 {
-		return digits, false
+// b2Fill sets a row to one value.
+func b2Fill(row *lanes.Blake2sRow, v uint32) {
+	for k := range row {
+		row[k] = v
 	}
-	sum := 0
-	for r := range b2Chains / 2 {
-		a, b := uint8(lo>>(b2DigitBits*r))&b2ChainTop, uint8(hi>>(b2DigitBits*r))&b2ChainTop
-		digits[r], digits[r+b2Chains/2] = a, b
-		sum += int(a) + int(b)
-	}
-	return digits, sum == b2TargetSum
 }
 
 // b2PutWords unpacks 4 bytes of b a word, little-endian.
@@ -98,9 +79,24 @@ func b2PutWords(w []uint32, b []byte) {
 	}
 }
 
-func b2Words(b []byte) (w [4]uint32) {
-	b2PutWords(w[:], b)
-	return w
+// b2Rows are 16 bytes of each lane.
+type b2Rows = [4]lanes.Blake2sRow
+
+// b2PutColumn puts 16 bytes into lane k of four rows.
+func b2PutColumn(rows *b2Rows, k uint, n *node) {
+	k %= lanes.Blake2sWidth
+	rows[0][k] = binary.LittleEndian.Uint32(n[0:])
+	rows[1][k] = binary.LittleEndian.Uint32(n[4:])
+	rows[2][k] = binary.LittleEndian.Uint32(n[8:])
+	rows[3][k] = binary.LittleEndian.Uint32(n[12:])
+}
+
+// b2Column is what lane k holds in four rows.
+func b2Column(rows *b2Rows, k int) (n node) {
+	for i := range rows {
+		binary.LittleEndian.PutUint32(n[4*i:], rows[i][k])
+	}
+	return n
 }
 
 func b2Bytes(d *lanes.Blake2sDigest) (n node) {

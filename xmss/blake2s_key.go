@@ -73,9 +73,7 @@ func (k *b2Key) sign(ctx context.Context, epoch uint32, message *[MessageSize]by
 	}
 	sig := make([]byte, 0, b2SignatureSize)
 	sig = k.secret.appendValues(sig, epoch, &found.digits)
-	for _, w := range found.randomizer {
-		sig = binary.LittleEndian.AppendUint32(sig, w)
-	}
+	sig = append(sig, found.randomizer[:]...)
 	sig = below.appendPath(sig, epoch)
 	return k.upper.appendPath(sig, epoch), nil
 }

@@ -23,6 +23,8 @@ const (
 	kcTopAt         = kcIndexSize + kcPartSize
 	kcSignatureSize = kcTopAt + kcPartSize
 
+	kcSpareShift = kcDigitBits*kcChains - 64 // of the bits of a digest's second word that must be zero
+
 	kcLeafWords = 4 + 2*kcChains // parameter, address and tips: 960 bytes, 7 whole blocks and one more
 )
 
@@ -49,98 +51,60 @@ type kcParam [2]uint64
 
 func kcParamOf(pk *PublicKey) kcParam { return kcParam(kcWords(pk[nodeSize:])) }
 
-// step sets a block to the input of the chain step of chain i from position s, without the value. index is the epoch in
-// the bottom layer and epoch >> 16 in the top one.
-func (p *kcParam) step(b *lanes.KeccakBlock64, layer kcLayer, i, s int, index uint32) {
-	b[0], b[1] = p[0], p[1]
-	b[2], b[3] = uint64(index)|uint64(layer)|kcChainStep|uint64(s)*kcStep, 0
-	b[6], b[7] = uint64(i), 0
+// Addresses of hash inputs; index is the epoch in the bottom layer and epoch >> 16 in the top one.
+func (layer kcLayer) chainStep(index uint32, position uint8) uint64 {
+	return uint64(index) | uint64(layer) | kcChainStep | uint64(position)*kcStep
 }
 
-// nodeBlock sets the first half of the input of node j of level l.
-func (p *kcParam) nodeBlock(b *lanes.KeccakBlock64, layer kcLayer, l, j uint32) {
-	b[0], b[1] = p[0], p[1]
-	b[2], b[3] = uint64(j)|uint64(layer)|uint64(l)<<32|kcNode, 0
+func (layer kcLayer) leaf(index uint32) uint64 { return uint64(index) | uint64(layer) | kcLeaf }
+
+func (layer kcLayer) digest(index uint32) uint64 { return uint64(index) | uint64(layer) | kcDigest }
+
+// node is for node j of level l, 1 to 16.
+func (layer kcLayer) node(l int, j uint32) uint64 {
+	return uint64(j) | uint64(layer) | uint64(l)<<32 | kcNode
 }
 
-// leaf hashes the chain tips, which lie in words[4:], to the leaf of one index.
-func (p *kcParam) leaf(words *[kcLeafWords]uint64, layer kcLayer, index uint32) lanes.KeccakDigest {
-	words[0], words[1], words[2], words[3] = p[0], p[1], uint64(index)|uint64(layer)|kcLeaf, 0
-	var a lanes.KeccakState
-	rest := words[:]
-	for len(rest) >= lanes.KeccakRate {
-		a.Absorb((*[lanes.KeccakRate]uint64)(rest))
-		rest = rest[lanes.KeccakRate:]
-	}
-	a.Finish(rest)
-	return a.Digest()
+// kcDigestInput is the input of a digest: parameter, address, signed value (the message, 32 bytes, in the bottom layer; the
+// bottom root, 16 bytes, in the top one) and randomizer.
+type kcDigestInput struct {
+	all  [10]uint64
+	size int // 10 or 8 words
 }
 
-// kcEncoder computes digests of one signed value under many randomizers. An input is parameter, address, signed value (the message,
-// 32 bytes, in the bottom layer; the bottom root, 16 bytes, in the top one) and randomizer.
-type kcEncoder struct {
-	long  [trialLanes]lanes.KeccakBlock80 // used in the bottom layer
-	short [trialLanes]lanes.KeccakBlock64 // used in the top layer
-	isTop bool
-	out   [trialLanes]lanes.KeccakDigest
-}
-
-// init sets all of the inputs but their randomizers; signed is 32 or 16 bytes by layer.
-func (e *kcEncoder) init(p *kcParam, layer kcLayer, index uint32, signed []byte) {
-	address := uint64(index) | uint64(layer) | kcDigest
-	first := kcWords(signed)
-	e.isTop = layer == kcTop
-	if e.isTop {
-		for k := range e.short {
-			e.short[k] = lanes.KeccakBlock64{p[0], p[1], address, 0, first[0], first[1]}
-		}
-		return
-	}
-	second := kcWords(signed[16:])
-	for k := range e.long {
-		e.long[k] = lanes.KeccakBlock80{p[0], p[1], address, 0, first[0], first[1], second[0], second[1]}
-	}
-}
-
-// digests are the digests under the randomizers of trials a, a+1, …: base with the trial added to its first word. They are
-// overwritten by the next call.
-func (e *kcEncoder) digests(base [2]uint64, a uint64) []lanes.KeccakDigest {
-	for k := range trialLanes {
-		r := base[0] + a + uint64(k)
-		if e.isTop {
-			e.short[k][6], e.short[k][7] = r, base[1]
-		} else {
-			e.long[k][8], e.long[k][9] = r, base[1]
-		}
-	}
-	if e.isTop {
-		lanes.Keccak64(e.out[:], e.short[:])
-	} else {
-		lanes.Keccak80(e.out[:], e.long[:])
-	}
-	return e.out[:]
-}
-
-// digest is the digest of a signed value under randomizer r.
-func (p *kcParam) digest(layer kcLayer, index uint32, signed []byte, r [2]uint64) lanes.KeccakDigest {
-	words := [10]uint64{p[0], p[1], uint64(index) | uint64(layer) | kcDigest}
-	n := 4
+func (p *kcParam) digestInput(layer kcLayer, index uint32, signed []byte, randomizer [2]uint64) (in kcDigestInput) {
+	in.all = [10]uint64{p[0], p[1], layer.digest(index), 0}
+	in.size = 4
 	for ; len(signed) > 0; signed = signed[16:] {
 		w := kcWords(signed)
-		words[n], words[n+1] = w[0], w[1]
-		n += 2
+		in.size += copy(in.all[in.size:], w[:])
 	}
-	words[n], words[n+1] = r[0], r[1]
-	var a lanes.KeccakState
-	a.Finish(words[:n+2])
-	return a.Digest()
+	in.size += copy(in.all[in.size:], randomizer[:])
+	return in
+}
+
+func (in *kcDigestInput) words() []uint64 { return in.all[:in.size] }
+
+// signed is the signed value.
+func (in *kcDigestInput) signed() []uint64 { return in.all[4 : in.size-2] }
+
+// kcSetLane puts words down one lane of a wide message, from row 0.
+func kcSetLane(rows []lanes.KeccakRow, lane int, words []uint64) {
+	for w, v := range words {
+		rows[w][lane] = v
+	}
+}
+
+// kcLane is the first half of the digest in one lane.
+func kcLane(d *lanes.KeccakWideDigest, lane int) lanes.KeccakDigest {
+	return lanes.KeccakDigest{d[0][lane], d[1][lane]}
 }
 
 // kcDigits reads the digits of a digest, or reports that it is not a codeword: bits 116..127 must be zero and the digits
 // must sum to the target.
 func kcDigits(d *lanes.KeccakDigest) (digits [kcChains]uint8, ok bool) {
 	const perWord = 64 / kcDigitBits
-	if d[1]>>(kcDigitBits*kcChains-64) != 0 {
+	if d[1]>>kcSpareShift != 0 {
 		return digits, false
 	}
 	sum := 0

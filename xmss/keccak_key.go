@@ -48,7 +48,8 @@ func generateKc(ctx context.Context, seed *[32]byte, start uint32, opts Generate
 	return k, nil
 }
 
-// buildBottom computes a bottom tree (2^16 leaves, 6 s of one core in portable code) and has the top layer sign it.
+// buildBottom computes a bottom tree (2^16 leaves: 0.7 s of one core with AVX-512, 2.2 s with AVX2, 6 s in portable code; Intel
+// Xeon, 2026-12) and has the top layer sign it.
 func (k *kcKey) buildBottom(ctx context.Context, index uint32, rows *rowBuilder) (*kcBottomTree, error) {
 	lo := index << kcHeight
 	row, err := rows.row(ctx, kcTree{k.secret, kcBottom}, lo, lo|(1<<kcHeight-1))

@@ -11,8 +11,8 @@ import (
 //
 //	Keccak256(P | A | seed 32 | rest),   A = lo u32 | hi u24 | type u8 | zeros 8
 //
-// with types that no hash of the scheme uses (those are 1, 2, 3 and 12), x = epoch in the bottom layer and epoch >> 16 in the top
-// one, F = 0 in the bottom layer and 2^23 in the top one:
+// with types that no hash of the scheme uses (those are 1, 2, 3 and 12), x = epoch in the bottom layer and epoch >> 16 in
+// the top one, F = 0 in the bottom layer and 2^23 in the top one:
 //
 //	call                          type  P             lo  hi     rest                    output used
 //	public parameter              28    16 zero bytes 0   0      none                    bytes 0..15
@@ -39,17 +39,16 @@ func newKcSecret(seed *[32]byte) *kcSecret {
 	lo, hi := kcWords(seed[:]), kcWords(seed[16:])
 	s.seed = [4]uint64{lo[0], lo[1], hi[0], hi[1]}
 	var zero kcParam
-	var in [1]lanes.KeccakBlock64
-	var out [1]lanes.KeccakDigest
-	s.tagged(&in[0], &zero, kcParameter)
-	lanes.Keccak64(out[:], in[:])
-	s.param = kcParam(out[0])
+	words := s.tagged(&zero, kcParameter)
+	var a lanes.KeccakState
+	a.Finish(words[:])
+	s.param = kcParam(a.Digest())
 	return s
 }
 
-// tagged sets a block to the seed under an address.
-func (s *kcSecret) tagged(b *lanes.KeccakBlock64, p *kcParam, address uint64) {
-	*b = lanes.KeccakBlock64{p[0], p[1], address, 0, s.seed[0], s.seed[1], s.seed[2], s.seed[3]}
+// tagged is the seed under an address, the input of the calls above without their rest.
+func (s *kcSecret) tagged(p *kcParam, address uint64) [8]uint64 {
+	return [8]uint64{p[0], p[1], address, 0, s.seed[0], s.seed[1], s.seed[2], s.seed[3]}
 }
 
 // kcTree is one layer of a key as a treeHasher. Leaf numbers are epochs in the bottom layer and epoch >> 16 in the top one.
@@ -58,124 +57,147 @@ type kcTree struct {
 	layer kcLayer
 }
 
-// kcChain is the working memory for the chains of one one-time key.
-type kcChain struct {
-	blocks [kcChains]lanes.KeccakBlock64
-	out    [kcChains]lanes.KeccakDigest
-	pairs  [kcChains / 2][4]uint64
+// startAddress is the address under which the starts of chains 2j and 2j+1 are made.
+func (t kcTree) startAddress(index uint32, j int) uint64 {
+	return uint64(index) | uint64(t.layer) | uint64(j)<<32 | kcChainStart
 }
 
-// start puts all chains of an index to their first value.
-func (c *kcChain) start(t kcTree, index uint32) {
-	for j := range c.pairs {
-		t.tagged(&c.blocks[j], &t.param, uint64(index)|uint64(t.layer)|uint64(j)<<32|kcChainStart)
-	}
-	lanes.Keccak64Full(c.pairs[:], c.blocks[:len(c.pairs)])
-	for i := range c.blocks {
-		t.param.step(&c.blocks[i], t.layer, i, 0, index)
-		copy(c.blocks[i][4:6], c.pairs[i/2][2*(i%2):])
+func (t kcTree) leaves(first uint32, out []node) {
+	var in kcLeafInput
+	var d lanes.KeccakWideDigest
+	for len(out) > 0 {
+		n := min(len(out), lanes.KeccakLanes)
+		t.tips(first, &in)
+		for lane := range in[0] {
+			in[0][lane], in[1][lane], in[2][lane] = t.param[0], t.param[1], t.layer.leaf(first+uint32(lane))
+		}
+		lanes.KeccakLongWide(&d, in[:], n)
+		for lane := range n {
+			at := kcLane(&d, lane)
+			out[lane] = kcBytes(&at)
+		}
+		first += uint32(n)
+		out = out[n:]
 	}
 }
 
-func (t kcTree) leaf(index uint32) node {
-	var c kcChain
-	c.start(t, index)
-	for range kcChainTop {
-		kcStepAll(c.blocks[:], c.out[:])
+// kcPairChunk is the number of pairs of chains that are walked at one time for eight leaves: their inputs, 8 KB, stay in the
+// first-level cache.
+const kcPairChunk = 4
+
+// tips puts the chain tips of the eight leaves from first on into their lanes of the leaf inputs. The lanes of all hashes are
+// leaves, so that nothing moves from lane to lane; when fewer leaves are wanted the others are computed in vain.
+func (t kcTree) tips(first uint32, in *kcLeafInput) {
+	var seeds [kcPairChunk]lanes.KeccakWide64
+	var starts [kcPairChunk]lanes.KeccakWideDigest
+	var chains [2 * kcPairChunk]lanes.KeccakWide64
+	for k := range seeds {
+		kcFill(&seeds[k], t.tagged(&t.param, 0))
 	}
-	var words [kcLeafWords]uint64
-	for i := range c.blocks {
-		copy(words[4+2*i:], c.blocks[i][4:6])
+	for k := range chains {
+		kcFill(&chains[k], [8]uint64{t.param[0], t.param[1]})
 	}
-	d := t.param.leaf(&words, t.layer, index)
-	return kcBytes(&d)
+	for j := 0; j < kcChains/2; j += kcPairChunk {
+		pairs := min(kcPairChunk, kcChains/2-j)
+		for k := range pairs {
+			for lane := range lanes.KeccakLanes {
+				seeds[k][2][lane] = t.startAddress(first+uint32(lane), j+k)
+			}
+		}
+		lanes.Keccak64Wide(starts[:], seeds[:], pairs*lanes.KeccakLanes)
+		for k := range 2 * pairs {
+			c, start := &chains[k], &starts[k/2]
+			c[4], c[5] = start[2*(k%2)], start[2*(k%2)+1]
+			for lane := range lanes.KeccakLanes {
+				c[2][lane] = t.layer.chainStep(first+uint32(lane), 0)
+				c[6][lane] = uint64(2*j + k)
+			}
+		}
+		for range kcChainTop {
+			lanes.KeccakStepWide(chains[:], kcStep, 2*pairs*lanes.KeccakLanes)
+		}
+		for k := range 2 * pairs {
+			w := 4 + 2*(2*j+k)
+			in[w], in[w+1] = chains[k][4], chains[k][5]
+		}
+	}
+}
+
+// kcFill puts words into every lane.
+func kcFill(rows *lanes.KeccakWide64, words [8]uint64) {
+	for w, v := range words {
+		for lane := range rows[w] {
+			rows[w][lane] = v
+		}
+	}
 }
 
 func (t kcTree) parents(level int, first uint32, children, out []node) {
-	var in [trialLanes]lanes.KeccakBlock64
-	var digests [trialLanes]lanes.KeccakDigest
-	for done := 0; done < len(out); {
-		n := min(len(out)-done, trialLanes)
-		for k := range n {
-			i := done + k
-			b := &in[k]
-			t.param.nodeBlock(b, t.layer, uint32(level), first+uint32(i))
+	var in [4]lanes.KeccakWide64
+	var d [4]lanes.KeccakWideDigest
+	for k := range in {
+		kcFill(&in[k], [8]uint64{t.param[0], t.param[1]})
+	}
+	for len(out) > 0 {
+		n := min(len(out), len(in)*lanes.KeccakLanes)
+		for i := range n {
+			b, lane := &in[i/lanes.KeccakLanes], i%lanes.KeccakLanes
 			left, right := kcWords(children[2*i][:]), kcWords(children[2*i+1][:])
-			b[4], b[5], b[6], b[7] = left[0], left[1], right[0], right[1]
+			b[2][lane] = t.layer.node(level, first+uint32(i))
+			b[4][lane], b[5][lane], b[6][lane], b[7][lane] = left[0], left[1], right[0], right[1]
 		}
-		lanes.Keccak64(digests[:n], in[:n])
-		for k := range n {
-			out[done+k] = kcBytes(&digests[k])
+		lanes.Keccak64Wide(d[:], in[:], n)
+		for i := range n {
+			at := kcLane(&d[i/lanes.KeccakLanes], i%lanes.KeccakLanes)
+			out[i] = kcBytes(&at)
 		}
-		done += n
+		first += uint32(n)
+		children, out = children[2*n:], out[n:]
 	}
 }
 
 // filler is never asked for: the trees of this scheme are full.
 func (t kcTree) filler(int, uint32) node { panic("xmss: filler node in a full tree") }
 
-// appendValues appends the chain values of an index, each at its digit.
+// kcWideChains is the number of wide messages that hold the chains of one one-time key.
+const kcWideChains = (kcChains + lanes.KeccakLanes - 1) / lanes.KeccakLanes
+
+// appendValues appends the chain values of an index, each at its digit. All chains walk to their tips, which costs a
+// quarter more than to stop each at its digit and is little beside the search.
 func (t kcTree) appendValues(b []byte, index uint32, digits *[kcChains]uint8) []byte {
-	var c kcChain
+	var blocks [kcWideChains]lanes.KeccakWide64
+	var starts [kcWideChains]lanes.KeccakWideDigest
+	for j := range kcChains / 2 {
+		words := t.tagged(&t.param, t.startAddress(index, j))
+		kcSetLane(blocks[j/lanes.KeccakLanes][:], j%lanes.KeccakLanes, words[:])
+	}
+	lanes.Keccak64Wide(starts[:], blocks[:], kcChains/2)
+	for i := range kcChains {
+		j := i / 2
+		start, lane := &starts[j/lanes.KeccakLanes], j%lanes.KeccakLanes
+		words := [8]uint64{
+			t.param[0], t.param[1], t.layer.chainStep(index, 0), 0,
+			start[2*(i%2)][lane], start[2*(i%2)+1][lane], uint64(i), 0,
+		}
+		kcSetLane(blocks[i/lanes.KeccakLanes][:], i%lanes.KeccakLanes, words[:])
+	}
 	var values [kcChains]node
-	c.start(t, index)
 	for position := range kcChainTop + 1 {
 		for i, d := range digits {
 			if int(d) == position {
-				v := lanes.KeccakDigest(c.blocks[i][4:6])
+				block, lane := &blocks[i/lanes.KeccakLanes], i%lanes.KeccakLanes
+				v := lanes.KeccakDigest{block[4][lane], block[5][lane]}
 				values[i] = kcBytes(&v)
 			}
 		}
 		if position < kcChainTop {
-			kcStepAll(c.blocks[:], c.out[:])
+			lanes.KeccakStepWide(blocks[:], kcStep, kcChains)
 		}
 	}
 	for i := range values {
 		b = append(b, values[i][:]...)
 	}
 	return b
-}
-
-// kcFound is the outcome of a search: the first admissible randomizer.
-type kcFound struct {
-	randomizer [2]uint64
-	digits     [kcChains]uint8
-}
-
-// randomizerBase is the randomizer of trial 0.
-func (t kcTree) randomizerBase(index uint32, signed []byte) [2]uint64 {
-	var words [12]uint64
-	var b lanes.KeccakBlock64
-	t.tagged(&b, &t.param, uint64(index)|uint64(t.layer)|kcRandomizer)
-	copy(words[:], b[:])
-	n := 8
-	for ; len(signed) > 0; signed = signed[16:] {
-		w := kcWords(signed)
-		words[n], words[n+1] = w[0], w[1]
-		n += 2
-	}
-	var a lanes.KeccakState
-	a.Finish(words[:n])
-	return a.Digest()
-}
-
-// search tries randomizers until one makes the digest of the signed value (message or bottom root) a codeword: about 2^20 trials of
-// one permutation, 0.45 s in portable code; one search in a hundred takes over 2 s.
-func (t kcTree) search(ctx context.Context, index uint32, signed []byte) (*kcFound, error) {
-	var e kcEncoder
-	e.init(&t.param, t.layer, index, signed)
-	base := t.randomizerBase(index, signed)
-	for a := uint64(0); a < 1<<40; a += trialLanes {
-		if a%trialsPerCheck == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		for k, d := range e.digests(base, a) {
-			if digits, ok := kcDigits(&d); ok {
-				return &kcFound{randomizer: [2]uint64{base[0] + a + uint64(k), base[1]}, digits: digits}, nil
-			}
-		}
-	}
-	return nil, errNoRandomizer
 }
 
 // appendPart appends the one-time part of a layer's signature without its path: randomizer and chain values.

@@ -41,41 +41,13 @@ var sigma = [10][16]uint8{
 	{10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0},
 }
 
-// Blake2s48 sets out[i] to the digest of the first 48 bytes of blocks[i]. Words 12..15 of every block must be zero.
-func Blake2s48(out []Blake2sDigest, blocks []Blake2sBlock) {
-	out = out[:len(blocks)]
-	for i := range blocks {
-		h := Blake2sInitial()
-		compress(&h, &blocks[i], 48, true)
-		out[i] = Blake2sDigest{h[0], h[1], h[2], h[3]}
-	}
-}
-
-// Blake2s64 sets out[i] to the digest of the 64 bytes of blocks[i].
-func Blake2s64(out []Blake2sDigest, blocks []Blake2sBlock) {
-	out = out[:len(blocks)]
-	for i := range blocks {
-		h := Blake2sInitial()
-		compress(&h, &blocks[i], 64, true)
-		out[i] = Blake2sDigest{h[0], h[1], h[2], h[3]}
-	}
-}
-
 // Blake2sInitial is the state before the first block of an unkeyed BLAKE2s-256.
 func Blake2sInitial() Blake2sState {
 	return Blake2sState{iv0Unkeyed256, iv1, iv2, iv3, iv4, iv5, iv6, iv7}
 }
 
-// Blake2sAbsorb takes blocks[i] into states[i]. total is the number of message bytes up to and including this block (below
-// 2^32) and last says that no block follows; bytes of a last block beyond the message must be zero.
-func Blake2sAbsorb(states []Blake2sState, blocks []Blake2sBlock, total uint32, last bool) {
-	states = states[:len(blocks)]
-	for i := range blocks {
-		compress(&states[i], &blocks[i], total, last)
-	}
-}
-
-// Absorb is Blake2sAbsorb for one state.
+// Absorb takes a block into the state. total is the number of message bytes up to and including this block (below 2^32) and
+// last says that no block follows; bytes of a last block beyond the message must be zero.
 func (h *Blake2sState) Absorb(block *Blake2sBlock, total uint32, last bool) {
 	compress(h, block, total, last)
 }
@@ -86,8 +58,8 @@ func (h *Blake2sState) Digest() Blake2sDigest { return Blake2sDigest{h[0], h[1],
 // compress is F of RFC 7693 section 3.2. A loop over the schedule is faster than straight-line code here: the compiler keeps
 // more of the sixteen words in registers inside a body of one round (180 against 250 ns, Go 1.26, 2026-11-30).
 //
-// Left out of race detection, which costs a factor of ten here: what it is handed was written in the sight of the detector, and what it
-// writes is its caller's own.
+// Left out of race detection, which costs a factor of ten here: what it is handed was written in the sight of the detector,
+// and what it writes is its caller's own.
 //
 //go:norace
 func compress(h *Blake2sState, m *Blake2sBlock, total uint32, last bool) {

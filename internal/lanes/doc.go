@@ -1,20 +1,30 @@
 // Package lanes holds the two hash functions of the signature schemes in the shape in which many of them run at
-// once: BLAKE2s-256 and Keccak-256 over short messages that fill exactly one block, and the bare compression and
-// permutation for the few longer ones.
+// once: 16 messages of BLAKE2s-256, 8 states of Keccak-256, and each of them alone.
 //
 // A signature check is a large number of small, independent hashes: the steps of 42 or 58 chains, then one climb per
-// signature. The functions whose names end in a message length therefore take slices: element i of the input and
-// element i of the output belong together and nothing flows between elements. A caller lines up all the hashes that
-// it can make at one time, over chains and over signatures, and hands them over in one call; how many are computed
-// together is decided here and nowhere else.
+// signature. The wide calls take one hash a lane and nothing flows between lanes. A caller lines up all the hashes that it can
+// make at one time, over chains, trials, leaves and signatures, and says which lanes it wants; what a lane outside of these
+// holds afterwards is anything.
 //
-// Blocks are words, not bytes: a BLAKE2s block is 16 uint32 and a Keccak block 8 or 10 uint64, little-endian. A chain step
-// changes two or four words of a block and leaves the rest in place, so nothing is packed or unpacked between steps.
+// The wide form is by word and then by lane, and the same on every path (word w of the message in lane k is element [w][k]):
+// a row fills a vector register, and what one call writes is where the next reads it. A walk along chains or up a tree
+// therefore moves no data between its steps, and its loop is in the kernel. Words are little-endian.
 //
-// The package knows nothing of tweaks, addresses or trees, does no padding beyond the lengths that its function names
-// state, and is no general hash library: an input of another length is the caller's to lay out.
+// Three paths compute the same bytes: portable Go, one lane after another; AVX2, 8 lanes of BLAKE2s and 4 of Keccak, a part
+// without a wanted lane left out; AVX-512, 16 and 8. Few lanes go to code that answers sooner than a wide kernel. The path is
+// chosen from the CPU's features when the process starts; AGGNODE_LANES=generic or avx2 lowers it, Use changes it in tests.
+// The build tag purego leaves the assembly out. Kernels are written by the programs in _asm (go generate); the committed
+// output is compared with theirs by make generated.
 //
-// Nothing here allocates, keeps state or blocks; every function may be called from any number of goroutines on
-// disjoint outputs. The only failure is a broken invariant of the caller (an output slice shorter than its input),
-// which panics as an index out of range does. No function branches or indexes on the bytes it hashes.
+// One compression of BLAKE2s takes 12.2 ns of a core in 16 lanes (AVX-512), 24 ns in 8 (AVX2) and 140 ns in portable code; up
+// to four lanes take 111 ns together with AVX-512 (Intel Xeon, 2026-12). Blake2sOccupancy and KeccakOccupancy count how many
+// of the computed lanes were wanted.
+//
+// The package knows nothing of keys or signatures. It knows of chains and trees only which word of a message counts steps,
+// levels or nodes, so that these can go on inside a kernel; all other words are the caller's. It is no general hash library.
+//
+// Nothing here allocates, blocks or keeps state but the path and the two counts; every function may be called from any number
+// of goroutines on disjoint data. The only failure is a broken invariant of the caller (a slice that is too short), which
+// panics as an index out of range does. No function branches or indexes on the bytes it hashes, with the exception of the
+// number of a node in Blake2s.Climb.
 package lanes

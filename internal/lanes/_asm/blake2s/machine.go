@@ -1,0 +1,189 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// machine is a set of vector instructions. Registers go by number: 0 to 15 are the work vector of the compression and spare is
+// one more. Memory is read and written a whole row at a time, one word of each lane, or read as one word spread over all lanes.
+//
+// Message words are memory operands throughout, also with AVX-512: the load units have nothing else to do.
+type machine interface {
+	suffix() string
+	// signature is that of a kernel; kernels that work on a part of the lanes take the offset of their part in each row.
+	signature(params string) string
+	// at is a pointer parameter as the address of its first row.
+	at(param string) Mem
+	// begin and end stand around the body of a kernel.
+	begin()
+	end()
+
+	load(v int, from Mem)
+	spread(v int, from Mem)
+	spreadWord(v int, word Register)
+	store(v int, to Mem)
+	add(v, w int)
+	addRow(v int, m Mem)
+	addSpread(v int, m Mem)
+	xor(v, w int)
+	xorRow(v int, m Mem)
+	xorSpread(v int, m Mem)
+	rotate(v int, bits uint8) // to the right
+	shift(v int, bits uint8)  // to the right
+
+	// laneNumbers is a row with the numbers of the lanes.
+	laneNumbers() Mem
+
+	// choose marks the lanes in which bit 0 of v is set; exchange swaps a and b there.
+	choose(v int)
+	exchange(a, b int)
+}
+
+const spare = 16
+
+// avx512 computes 16 lanes.
+type avx512 struct{}
+
+func zmm(v int) VecPhysical {
+	return [...]VecPhysical{Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15, Z16}[v]
+}
+
+func (avx512) suffix() string                 { return "AVX512" }
+func (avx512) signature(params string) string { return "func(" + params + ")" }
+func (avx512) at(param string) Mem            { return Mem{Base: Load(Param(param), GP64())} }
+func (avx512) begin()                         {}
+func (avx512) end()                           { VZEROUPPER(); RET() }
+
+func (avx512) load(v int, from Mem)         { VMOVDQU32(from, zmm(v)) }
+func (avx512) spread(v int, from Mem)       { VPBROADCASTD(from, zmm(v)) }
+func (avx512) spreadWord(v int, w Register) { VPBROADCASTD(w, zmm(v)) }
+func (avx512) store(v int, to Mem)          { VMOVDQU32(zmm(v), to) }
+func (avx512) add(v, w int)                 { VPADDD(zmm(w), zmm(v), zmm(v)) }
+func (avx512) addRow(v int, m Mem)          { VPADDD(m, zmm(v), zmm(v)) }
+func (avx512) addSpread(v int, m Mem)       { VPADDD_BCST(m, zmm(v), zmm(v)) }
+func (avx512) xor(v, w int)                 { VPXORD(zmm(w), zmm(v), zmm(v)) }
+func (avx512) xorRow(v int, m Mem)          { VPXORD(m, zmm(v), zmm(v)) }
+func (avx512) xorSpread(v int, m Mem)       { VPXORD_BCST(m, zmm(v), zmm(v)) }
+func (avx512) rotate(v int, bits uint8)     { VPRORD(U8(bits), zmm(v), zmm(v)) }
+func (avx512) shift(v int, bits uint8)      { VPSRLD(U8(bits), zmm(v), zmm(v)) }
+
+func (avx512) laneNumbers() Mem { return constant(atLanes) }
+
+func (avx512) choose(v int) { VPTESTMD_BCST(constant(atOne), zmm(v), K1) }
+
+func (avx512) exchange(a, b int) {
+	VMOVDQA32(zmm(a), zmm(spare))
+	VMOVDQA32(zmm(b), K1, zmm(a))
+	VMOVDQA32(zmm(spare), K1, zmm(b))
+}
+
+// avx2 computes 8 lanes, one half of each row. It has one register too few: number 11 of the work vector lives on the stack.
+// It was chosen as one of those that are never rotated.
+type avx2 struct{ kept Mem }
+
+const inMemory = 11
+
+func ymm(v int) VecPhysical {
+	return [...]VecPhysical{Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, inMemory: nil, Y11, Y12, Y13, Y14, Y15}[v]
+}
+
+func (*avx2) suffix() string                 { return "AVX2" }
+func (*avx2) signature(params string) string { return "func(" + params + ", offset uint64)" }
+
+func (*avx2) at(param string) Mem {
+	p := Load(Param(param), GP64())
+	offset := Load(Param("offset"), GP64())
+	ADDQ(offset, p)
+	return Mem{Base: p}
+}
+
+func (x *avx2) begin() { x.kept = AllocLocal(32) }
+func (x *avx2) end()   { VZEROUPPER(); RET() }
+
+// source is where register v can be read.
+func (x *avx2) source(v int) Op {
+	if v == inMemory {
+		return x.kept
+	}
+	return ymm(v)
+}
+
+func (x *avx2) load(v int, from Mem) {
+	if v == inMemory {
+		VMOVDQU(from, ymm(spare))
+		VMOVDQU(ymm(spare), x.kept)
+		return
+	}
+	VMOVDQU(from, ymm(v))
+}
+
+func (x *avx2) spread(v int, from Mem) {
+	if v == inMemory {
+		VPBROADCASTD(from, ymm(spare))
+		VMOVDQU(ymm(spare), x.kept)
+		return
+	}
+	VPBROADCASTD(from, ymm(v))
+}
+
+func (x *avx2) spreadWord(v int, word Register) {
+	VMOVD(word, ymm(v).AsX())
+	VPBROADCASTD(ymm(v).AsX(), ymm(v))
+}
+
+func (x *avx2) store(v int, to Mem) { VMOVDQU(ymm(v), to) }
+
+func (x *avx2) add(v, w int) {
+	if v == inMemory {
+		VPADDD(x.kept, ymm(w), ymm(spare))
+		VMOVDQU(ymm(spare), x.kept)
+		return
+	}
+	VPADDD(x.source(w), ymm(v), ymm(v))
+}
+
+func (x *avx2) xor(v, w int)          { VPXOR(x.source(w), ymm(v), ymm(v)) }
+func (*avx2) addRow(v int, m Mem)     { VPADDD(m, ymm(v), ymm(v)) }
+func (*avx2) xorRow(v int, m Mem)     { VPXOR(m, ymm(v), ymm(v)) }
+func (*avx2) shift(v int, bits uint8) { VPSRLD(U8(bits), ymm(v), ymm(v)) }
+
+func (*avx2) addSpread(v int, m Mem) {
+	VPBROADCASTD(m, ymm(spare))
+	VPADDD(ymm(spare), ymm(v), ymm(v))
+}
+
+func (*avx2) xorSpread(v int, m Mem) {
+	VPBROADCASTD(m, ymm(spare))
+	VPXOR(ymm(spare), ymm(v), ymm(v))
+}
+
+func (*avx2) rotate(v int, bits uint8) {
+	switch bits {
+	case 16:
+		VPSHUFB(constant(atRotate16), ymm(v), ymm(v))
+	case 8:
+		VPSHUFB(constant(atRotate8), ymm(v), ymm(v))
+	default:
+		VPSLLD(U8(32-bits), ymm(v), ymm(spare))
+		VPSRLD(U8(bits), ymm(v), ymm(v))
+		VPOR(ymm(spare), ymm(v), ymm(v))
+	}
+}
+
+func (*avx2) laneNumbers() Mem {
+	numbers := GP64()
+	LEAQ(constant(atLanes), numbers)
+	ADDQ(Load(Param("offset"), GP64()), numbers)
+	return Mem{Base: numbers}
+}
+
+// The mark of a lane is the top bit of the last register of the work vector.
+func (*avx2) choose(v int) { VPSLLD(U8(31), ymm(v), ymm(15)) }
+
+func (*avx2) exchange(a, b int) {
+	VBLENDVPS(ymm(15), ymm(b), ymm(a), ymm(spare))
+	VBLENDVPS(ymm(15), ymm(a), ymm(b), ymm(b))
+	VMOVDQA(ymm(spare), ymm(a))
+}
