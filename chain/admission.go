@@ -28,10 +28,9 @@ func (t *Tree) AdmitBlock(b *wire.SignedBlock, root wire.Root) wire.Reason {
 
 // InsertBlock imports a block whose signature was checked, with all parked
 // blocks that wait for it, or parks it: then the answer is ReasonUnknownParent.
-// The rules of AdmitBlock are applied again, since time and tree moved on. raw
-// is the block's encoding, kept for a while and not written again by anyone;
-// nil keeps none.
-func (t *Tree) InsertBlock(b *wire.SignedBlock, root wire.Root, raw []byte) wire.Reason {
+// The rules of AdmitBlock are applied again, since time and tree moved on. size
+// is the length of the block's encoding in bytes, by which parking is bounded.
+func (t *Tree) InsertBlock(b *wire.SignedBlock, root wire.Root, size int) wire.Reason {
 	now := t.clock.Now()
 	if r := t.checkContent(&b.Block); r != wire.ReasonNone {
 		return r
@@ -41,7 +40,7 @@ func (t *Tree) InsertBlock(b *wire.SignedBlock, root wire.Root, raw []byte) wire
 		parent:   b.Block.ParentRoot,
 		slot:     b.Block.Slot,
 		included: inclusions(&b.Block, t.cfg.Profile.MaxAttestationsData),
-		raw:      raw,
+		size:     size,
 		arrived:  now,
 	}
 	change, r := t.insert(&b.Block, p, now)
@@ -190,7 +189,6 @@ func (t *Tree) addLocked(p *parkedBlock, parent *node) *node {
 	if n.beats(t.head) {
 		t.head = n
 	}
-	t.recent.add(p.root, p.raw)
 	t.closeGapsLocked(n)
 	t.metrics.imported.Inc()
 

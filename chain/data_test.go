@@ -143,7 +143,7 @@ func TestTreeAgreesWithLeanSpec(t *testing.T) {
 				b := s.Block.wire(t)
 				root := b.Block.HashTreeRoot()
 				w.time.set(maxTime(w.time.now(), w.clock.SlotStart(b.Block.Slot)))
-				got := w.tree.InsertBlock(b, root, nil)
+				got := w.tree.InsertBlock(b, root, 0)
 				if s.Valid && got != wire.ReasonDuplicate {
 					require.Equal(t, wire.ReasonNone, got, "step %d", i)
 					require.Contains(t, s.StoreSnapshot.BlockRoots, hexRoot(root))
@@ -274,7 +274,7 @@ func TestAncestorsAgreeWithAModel(t *testing.T) {
 			}
 		}
 		late := map[wire.Root]bool{}
-		deliver := func(m made) { w.tree.InsertBlock(m.b, m.root, nil) }
+		deliver := func(m made) { w.tree.InsertBlock(m.b, m.root, 0) }
 		for _, m := range all[1:] {
 			w.time.set(maxTime(w.time.now(), w.clock.SlotStart(m.b.Block.Slot)))
 			if late[m.root] = rnd.IntN(8) == 0; !late[m.root] {

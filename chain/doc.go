@@ -29,9 +29,8 @@
 // # Bounds
 //
 // At most 4 blocks a slot are kept, side branches for 1024 slots, the head's
-// chain for 2^16 slots, 16 parked blocks of 16 MiB together and 32 MiB of raw
-// blocks. Slots come from the clock, so a sender of blocks can fill these
-// bounds and no more.
+// chain for 2^16 slots and 16 parked blocks of 16 MiB together. Slots come from
+// the clock, so a sender of blocks can fill these bounds and no more.
 //
 // # Concurrency and failure
 //

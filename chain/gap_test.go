@@ -51,7 +51,7 @@ func TestGapIsNotAFault(t *testing.T) {
 	r, _ = w.tree.CheckData(&wrong)
 	require.Equal(t, wire.ReasonBadCheckpoints, r, "the fork has no gap: b3 is not in it")
 
-	require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(lost, lostRoot, nil))
+	require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(lost, lostRoot, 0))
 	r, _ = w.tree.CheckData(&vote)
 	require.Equal(t, wire.ReasonNone, r)
 	require.True(t, w.tree.IsAncestor(lostRoot, b5))
@@ -69,7 +69,7 @@ func TestGapWaitsForGossipToCatchUp(t *testing.T) {
 	w.insert(2, r1, 1, wire.ReasonUnknownParent) // two in a row, but at one moment
 	require.Empty(t, w.imported)
 	w.time.add(testSlot)
-	require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(b1, r1, nil))
+	require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(b1, r1, 0))
 	require.Len(t, w.imported, 3)
 	require.Nil(t, w.tree.head.gap, "no gap was needed")
 }
@@ -94,7 +94,7 @@ func TestImpossibleParentDoesNotCloseAGap(t *testing.T) {
 	parent, parentRoot := w.block(6, w.genesis, 1)
 	a := w.insert(5, parentRoot, 1, wire.ReasonUnknownParent)
 	b := w.insert(7, a, 1, wire.ReasonNone)
-	require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(parent, parentRoot, nil))
+	require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(parent, parentRoot, 0))
 	require.False(t, w.tree.IsAncestor(parentRoot, b))
 	require.Equal(t, w.tree.genesis, w.tree.blocks[a].parent)
 }
@@ -105,7 +105,7 @@ func TestParkedChildOfAnImpossibleParentIsDropped(t *testing.T) {
 	w.time.slot(6)
 	parent, parentRoot := w.block(6, w.genesis, 1)
 	child := w.insert(5, parentRoot, 1, wire.ReasonUnknownParent)
-	require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(parent, parentRoot, nil))
+	require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(parent, parentRoot, 0))
 	_, _, known := w.tree.Known(child)
 	require.False(t, known)
 	require.Empty(t, w.tree.parked.blocks)

@@ -79,7 +79,7 @@ func (w *world) insert(slot wire.Slot, parent wire.Root, salt byte, want wire.Re
 		w.time.slot(slot)
 	}
 	b, root := w.block(slot, parent, salt)
-	require.Equal(w.t, want, w.tree.InsertBlock(b, root, nil), "block of slot %d", slot)
+	require.Equal(w.t, want, w.tree.InsertBlock(b, root, 0), "block of slot %d", slot)
 
 	return root
 }

@@ -24,7 +24,7 @@ type parkedBlock struct {
 	parent   wire.Root
 	slot     wire.Slot
 	included []inclusion
-	raw      []byte
+	size     int // of its encoding
 	arrived  time.Time
 }
 
@@ -59,7 +59,7 @@ func (p *parking) admit(slot wire.Slot) wire.Reason {
 // any more.
 func (p *parking) add(b *parkedBlock) (dropped int) {
 	p.blocks[b.root] = b
-	p.bytes += len(b.raw)
+	p.bytes += b.size
 	for len(p.blocks) > maxParked || p.bytes > maxParkedBytes {
 		p.remove(p.oldest())
 		dropped++
@@ -72,7 +72,7 @@ func (p *parking) add(b *parkedBlock) (dropped int) {
 func (p *parking) remove(b *parkedBlock) {
 	if p.blocks[b.root] == b {
 		delete(p.blocks, b.root)
-		p.bytes -= len(b.raw)
+		p.bytes -= b.size
 	}
 }
 

@@ -43,8 +43,8 @@ func TestConcurrentInsertsAndQuestions(t *testing.T) {
 			for at := 0; at < len(blocks); at++ {
 				b := blocks[min(len(blocks)-1, at+rnd.IntN(6))]
 				w.tree.AdmitBlock(b.b, b.root)
-				w.tree.InsertBlock(b.b, b.root, b.root[:])
-				w.tree.InsertBlock(blocks[at].b, blocks[at].root, nil)
+				w.tree.InsertBlock(b.b, b.root, len(b.root))
+				w.tree.InsertBlock(blocks[at].b, blocks[at].root, 0)
 			}
 		})
 		wg.Go(func() {
@@ -55,7 +55,6 @@ func TestConcurrentInsertsAndQuestions(t *testing.T) {
 				w.tree.Included(d.Head.Root, wire.DataRoot{})
 				w.tree.SyncStatus()
 				w.tree.BlockBySlot(s)
-				w.tree.RawBlock(d.Head.Root)
 			}
 		})
 	}

@@ -49,7 +49,6 @@ type Tree struct {
 	floor   wire.Slot             // guarded by mu: side branches below are gone
 	swept   wire.Slot             // guarded by mu: the current slot when that was last looked at
 	parked  parking               // guarded by mu
-	recent  recentBlocks          // guarded by mu
 	cadence cadence               // guarded by mu
 	changed chan struct{}         // guarded by mu: closed and replaced at each import
 }
@@ -95,7 +94,6 @@ func NewTree(cfg Config, clock *Clock) (*Tree, error) {
 		head:    genesis,
 		lowest:  math.MaxUint64, // none yet
 		parked:  newParking(),
-		recent:  newRecentBlocks(),
 		cadence: newCadence(cfg.Validators, cfg.Local),
 		changed: make(chan struct{}),
 	}

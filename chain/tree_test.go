@@ -101,7 +101,7 @@ func TestBlockAdmission(t *testing.T) {
 				admitted = wire.ReasonNone // its signature is worth a check: it will be parked
 			}
 			require.Equal(t, admitted, w.tree.AdmitBlock(b, root))
-			require.Equal(t, c.want, w.tree.InsertBlock(b, root, nil))
+			require.Equal(t, c.want, w.tree.InsertBlock(b, root, 0))
 			_, _, known := w.tree.Known(root)
 			require.Equal(t, c.want == wire.ReasonNone, known)
 		})
@@ -171,7 +171,7 @@ func TestParkedBlocksFollowTheirParentInOrder(t *testing.T) {
 	r5 := w.insert(5, r2, 1, wire.ReasonUnknownParent)
 	require.Equal(t, r2, w.insert(2, r1, 1, wire.ReasonUnknownParent))
 	require.Empty(t, w.imported)
-	require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(b1, r1, nil))
+	require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(b1, r1, 0))
 	require.Equal(t, []wire.Root{r1, r2, r3, r5}, w.imported)
 	require.Empty(t, w.tree.parked.blocks)
 	require.Equal(t, checkpoint(r5, 5), w.tree.Head())
@@ -207,10 +207,10 @@ func TestParkIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.time.slot(20)
-	raw := make([]byte, 7<<20)
+	const size = 7 << 20
 	for s := wire.Slot(10); s < 15; s++ {
 		b, root := w.block(s, fakeRoot(1), 1)
-		require.Equal(t, wire.ReasonUnknownParent, w.tree.InsertBlock(b, root, raw))
+		require.Equal(t, wire.ReasonUnknownParent, w.tree.InsertBlock(b, root, size))
 	}
 	require.Len(t, w.tree.parked.blocks, 2)
 	require.LessOrEqual(t, w.tree.parked.bytes, maxParkedBytes)
@@ -218,28 +218,8 @@ func TestParkIsBoundedInBytes(t *testing.T) {
 		require.GreaterOrEqual(t, b.slot, wire.Slot(13), "the oldest slots went first")
 	}
 	b, root := w.block(16, fakeRoot(1), 1)
-	require.Equal(t, wire.ReasonUnknownParent, w.tree.InsertBlock(b, root, make([]byte, maxParkedBytes+1)))
+	require.Equal(t, wire.ReasonUnknownParent, w.tree.InsertBlock(b, root, maxParkedBytes+1))
 	require.LessOrEqual(t, w.tree.parked.bytes, maxParkedBytes)
-}
-
-func TestRawBlocksAreKeptForAWhile(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	parent := w.genesis
-	roots := make([]wire.Root, 0, 40)
-	for s := wire.Slot(1); s <= 40; s++ {
-		w.time.slot(s)
-		b, root := w.block(s, parent, 1)
-		require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(b, root, make([]byte, 1<<20)))
-		roots = append(roots, root)
-		parent = root
-	}
-	require.LessOrEqual(t, w.tree.recent.bytes, maxRecentBytes)
-	_, ok := w.tree.RawBlock(roots[0])
-	require.False(t, ok)
-	raw, ok := w.tree.RawBlock(roots[39])
-	require.True(t, ok)
-	require.Len(t, raw, 1<<20)
 }
 
 func TestIncludedIsTheUnionOfTheChain(t *testing.T) {
@@ -254,7 +234,7 @@ func TestIncludedIsTheUnionOfTheChain(t *testing.T) {
 		require.NoError(t, err)
 		b.Block.Body.Attestations = []wire.AggregatedAttestation{{Participants: p, Data: data}}
 		parent = b.Block.HashTreeRoot()
-		require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(b, parent, nil))
+		require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(b, parent, 0))
 	}
 	require.Equal(t, []wire.ValidatorIndex{2, 3}, w.tree.Included(parent, data.HashTreeRoot()).Indices())
 	require.True(t, w.tree.Included(w.genesis, data.HashTreeRoot()).IsEmpty(), "another chain")

@@ -71,7 +71,7 @@ func (w *world) SubmitBlock(_ context.Context, b *wire.SignedBlock) wire.Reason 
 		return r
 	}
 
-	return w.tree.InsertBlock(b, root, nil)
+	return w.tree.InsertBlock(b, root, 0)
 }
 
 func (w *world) PublishBlock(_ context.Context, b *wire.SignedBlock) error {
@@ -203,7 +203,7 @@ func TestAggregateThatDoesNotFitLeavesTheBodyEmpty(t *testing.T) {
 
 		fork := &wire.SignedBlock{Block: wire.Block{Slot: 5, ProposerIndex: 1, ParentRoot: w.genesis, StateRoot: wire.Root{1}}}
 		root := fork.Block.HashTreeRoot()
-		require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(fork, root, nil))
+		require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(fork, root, 0))
 		b6 := propose(6)
 		other := root
 		if b6.Block.ParentRoot == root {
