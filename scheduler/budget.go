@@ -23,6 +23,9 @@ type Budget struct {
 	CoresMax float64       // hard limit in cores; 0 is none
 	Target   time.Duration // p99 of queue wait and of checks above which the prover may have to yield; 0 is 50 ms
 	Calendar bool          // lower weight in intervals 0 and 1, when blocks and votes come
+	// Tier is the highest placement to use. New gives up what the machine does not allow; a later change to a tier that
+	// is not to be had is refused. 0 leaves it as it is, at New it is Tier0, which changes nothing about the own process.
+	Tier Tier
 }
 
 // validate names the field that is out of its range, and the range. cpus is P.
@@ -37,6 +40,9 @@ func (b Budget) validate(cpus int) error {
 	}
 	if !(b.CoresMin >= 0 && b.CoresMin <= top) {
 		return fmt.Errorf("cores min %g, must be 0 to %g", b.CoresMin, top)
+	}
+	if b.Tier > TierAuto {
+		return fmt.Errorf("tier %d, must be auto, T0, T1 or T2", b.Tier)
 	}
 	if b.Target != 0 && (b.Target < minTarget || b.Target > maxTarget) {
 		return fmt.Errorf("target %s, must be 0 for %s or %s to %s", b.Target, defaultTarget, minTarget, maxTarget)

@@ -50,7 +50,7 @@ type cgroups struct {
 
 	// What close has to undo.
 	lock    *os.File // the parent, locked: two nodes started in one group, or in one process, would kill each other's provers
-	entered bool     // this process moved itself from the parent to the node's leaf
+	entered bool     // this process moved from the parent to the node's leaf
 	made    []string // directories, in the order of making
 	enabled []string // controllers that were not on before
 	prover  *os.File // open directory of the prover's leaf; nil before it is there
@@ -58,8 +58,8 @@ type cgroups struct {
 	hasMemory bool
 }
 
-// openCgroups finds the group of this process below root, makes the two leaves in it and moves this process into the
-// node's. After an error everything is as before.
+// openCgroups finds the group of this process below root, makes the two leaves in it and moves this process and its
+// children into the node's. After an error everything is as before.
 func openCgroups(k kernel, root, proc string, memoryMax int64) (*cgroups, error) {
 	if err := k.canStartInGroup(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func openCgroups(k kernel, root, proc string, memoryMax int64) (*cgroups, error)
 	if inLeaf {
 		c.parent = filepath.Dir(c.parent)
 	}
-	if err := c.open(inLeaf, memoryMax); err != nil {
+	if err := c.open(inLeaf, proc, memoryMax); err != nil {
 		if undo := c.close(); undo != nil {
 			return nil, fmt.Errorf("%w (and undoing it: %w)", err, undo)
 		}
@@ -82,8 +82,8 @@ func openCgroups(k kernel, root, proc string, memoryMax int64) (*cgroups, error)
 	return c, nil
 }
 
-func (c *cgroups) open(inLeaf bool, memoryMax int64) error {
-	controllers, err := c.check()
+func (c *cgroups) open(inLeaf bool, proc string, memoryMax int64) error {
+	controllers, err := c.check(proc)
 	if err != nil {
 		return err
 	}
@@ -98,10 +98,10 @@ func (c *cgroups) open(inLeaf bool, memoryMax int64) error {
 			return err
 		}
 		// Before the controllers are turned on: the kernel allows that only in a group without processes.
-		if err := c.write(filepath.Join(nodeLeaf, "cgroup.procs"), strconv.Itoa(os.Getpid())); err != nil {
-			return fmt.Errorf("move the node to its leaf: %w", err)
-		}
 		c.entered = true
+		if err := c.enter(nodeLeaf, proc, os.Getpid()); err != nil {
+			return err
+		}
 	}
 	if err := c.make(proverLeaf); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (c *cgroups) open(inLeaf bool, memoryMax int64) error {
 }
 
 // check says what forbids the use of the parent. It changes nothing.
-func (c *cgroups) check() (controllers []string, err error) {
+func (c *cgroups) check(proc string) (controllers []string, err error) {
 	kind, err := os.ReadFile(filepath.Join(c.parent, "cgroup.type"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -155,7 +155,8 @@ func (c *cgroups) check() (controllers []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if others := slices.DeleteFunc(pids, func(pid int) bool { return pid == os.Getpid() }); len(others) > 0 {
+	own := processTree(proc, os.Getpid())
+	if others := slices.DeleteFunc(pids, func(pid int) bool { return slices.Contains(own, pid) }); len(others) > 0 {
 		return nil, fmt.Errorf("%d other processes are in %s, where only the node may be", len(others), c.parent)
 	}
 	return controllers, nil
@@ -215,7 +216,7 @@ func (c *cgroups) close() error {
 		errs = append(errs, c.write("cgroup.subtree_control", "-"+controller))
 	}
 	if c.entered {
-		errs = append(errs, c.write("cgroup.procs", strconv.Itoa(os.Getpid())))
+		errs = append(errs, c.leave(nodeLeaf))
 	}
 	if slices.Contains(c.made, nodeLeaf) {
 		errs = append(errs, c.kernel.rmdir(filepath.Join(c.parent, nodeLeaf)))

@@ -118,7 +118,7 @@ func TestWhatFailsAtT2LeavesTheTierBelowAndNoTrace(t *testing.T) {
 	}{
 		"no write access":                {call("mkdir svc/node"), "make leaf node: refused here"},
 		"the second leaf":                {call("mkdir svc/prover"), "make leaf prover: refused here"},
-		"moving the node":                {call("write svc/node/cgroup.procs"), "move the node to its leaf: refused here"},
+		"moving the node":                {call("write svc/node/cgroup.procs"), "to leaf node: refused here"},
 		"turning controllers on":         {call("write svc/cgroup.subtree_control"), "turn on controller cpu: refused here"},
 		"the node's weight":              {call("write svc/node/cpu.weight"), "set the node's weight: refused here"},
 		"the prover's weight":            {call("write svc/prover/cpu.weight"), "set the prover's weight: refused here"},

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"aggnode/internal/script"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected decisions of testdata/*.txt")
@@ -28,48 +28,28 @@ var update = flag.Bool("update", false, "rewrite the expected decisions of testd
 // INPUT: wait=D check=D slowdown=X delay=X pressure=X interval=N proving waiting throttled unlimited (the tier has no leaf).
 func TestControllerScripts(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			out := (&controllerScript{t: t, cpus: 2}).run(string(text))
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(out), 0o644))
-				return
-			}
-			require.Equal(t, string(text), out)
-		})
-	}
+	script.Files(t, *update, func(t *testing.T, text string) string {
+		s := &controllerScript{t: t, cpus: 2}
+		return script.Steps(text, s.do, s.happened)
+	})
 }
 
 var scriptStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 type controllerScript struct {
-	t      *testing.T
-	cpus   int
-	now    time.Duration
-	budget Budget
-	state  State
-	last   Decision
-	out    strings.Builder
+	t         *testing.T
+	cpus      int
+	now       time.Duration
+	budget    Budget
+	state     State
+	last      Decision
+	decisions []string
 }
 
-func (s *controllerScript) run(text string) string {
-	for step := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		command, _, _ := strings.Cut(step, "\n----")
-		s.out.WriteString(command + "\n----\n")
-		for line := range strings.SplitSeq(command, "\n") {
-			if !strings.HasPrefix(line, "#") {
-				s.do(strings.Fields(line))
-			}
-		}
-		s.out.WriteString("\n")
-	}
-	return strings.TrimSuffix(s.out.String(), "\n")
+func (s *controllerScript) happened() []string {
+	decisions := s.decisions
+	s.decisions = nil
+	return decisions
 }
 
 func (s *controllerScript) do(words []string) {
@@ -113,7 +93,7 @@ func (s *controllerScript) step(in Inputs, print bool) {
 	before := s.last
 	s.state, s.last = s.state.Step(in, s.budget, s.cpus)
 	if print || s.last != before {
-		fmt.Fprintf(&s.out, "%.1fs cores=%.2f weight=%d %s\n", s.now.Seconds(), s.last.Cores, s.last.Weight, s.last.Reason)
+		s.decisions = append(s.decisions, fmt.Sprintf("%.1fs cores=%.2f weight=%d %s", s.now.Seconds(), s.last.Cores, s.last.Weight, s.last.Reason))
 	}
 }
 

@@ -5,19 +5,23 @@
 // the limits and the death signal of their class (Place), watches the memory of their process trees (Watch), steps a
 // budget controller beside them (Run), and paces background work of the node itself (Pacer). It does not start processes:
 // package prover does, through the function that Place returns. It knows nothing of votes or proofs: what checks cost comes
-// in as Signals, for which it has the instruments (Window, SlowdownMeter, ThreadCPU).
+// in as Signals, for which it has the instruments (Meters, ThreadCPU).
 //
 // One command passes through it like this: Place rewrites "python child" into "aggnode child-exec --nice 19 … -- python
 // child"; prover starts that; the new process runs ChildExec, which sets the policy on its one thread, asks the kernel
 // to be killed with its parent, and becomes python by execve. All of this must happen before the backend makes threads,
 // since Linux keeps priorities by thread: that is why a shim is needed at all.
 //
-// Placement is a ladder of tiers, climbed once by New as far as Config.Tier and the machine allow; what stopped it is in
+// Placement is a ladder of tiers, climbed by New as far as Budget.Tier and the machine allow; what stopped it is in
 // Placement. T0, which every Linux machine has: own process group, nice 19, oom_score_adj 500, memory by watching. T1, from
 // four CPUs on: besides, affinity that leaves a quarter of the CPUs to the node. T2, where cgroup v2 is delegated: the group
 // that the node was started in becomes the parent of two leaves, "node" and "prover", with weights 1000 and 100, a quota and
 // memory.max; the node moves to its leaf, provers are born in theirs, and Close undoes all of it. Leaves of a node that
 // crashed are emptied and replaced by the next one; a lock on the group keeps a second living one out.
+//
+// What the operator allows (Budget), the tier included, can change at any time: SetBudget hands the change to Run, which
+// puts it in force, moves the provers that run and answers. Changes of the operator and moves of the controller each leave a
+// count and a span by their Cause.
 //
 // One step of the controller: Run reads the node's signals, the run-queue delay of the workers, cpu.stat and cpu.pressure,
 // calls State.Step, which is a pure function, and writes what changed to the prover's leaf. Below T2 there is no quota: the

@@ -68,7 +68,7 @@ func newFakeKernel(t *testing.T, own string, controllers ...string) *fakeKernel 
 }
 
 func (k *fakeKernel) config() Config {
-	return Config{Tier: "auto", CgroupRoot: k.root, ProcRoot: k.proc}
+	return Config{Budget: Budget{Tier: TierAuto}, CgroupRoot: k.root, ProcRoot: k.proc}
 }
 
 // scheduler makes one on this host with a number of CPUs.

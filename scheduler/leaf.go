@@ -1,13 +1,51 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// enterPasses is how often the processes of a tree are listed: one that an unmoved process starts during the first pass
+// is born where that one was, and met by the second.
+const enterPasses = 2
+
+// enter moves a process and its descendants into a leaf. Those that end meanwhile are left out.
+func (c *cgroups) enter(leaf, proc string, pid int) error {
+	moved := make(map[int]bool)
+	for range enterPasses {
+		for _, p := range processTree(proc, pid) {
+			if moved[p] {
+				continue
+			}
+			moved[p] = true
+			if err := c.write(filepath.Join(leaf, "cgroup.procs"), strconv.Itoa(p)); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("move process %d to leaf %s: %w", p, leaf, err)
+			}
+		}
+	}
+	return nil
+}
+
+// leave moves everybody in a leaf back to the parent.
+func (c *cgroups) leave(leaf string) error {
+	pids, err := c.processes(leaf)
+	if err != nil {
+		return err
+	}
+	for _, p := range pids {
+		if err := c.write("cgroup.procs", strconv.Itoa(p)); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("move process %d out of leaf %s: %w", p, leaf, err)
+		}
+	}
+	return nil
+}
 
 // setWeight sets the prover's share against weightNode.
 func (c *cgroups) setWeight(weight int) error {

@@ -29,16 +29,17 @@ func (s *Scheduler) Watch(class Class) func(ctx context.Context, pid int, max in
 		}
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
-		defer resident.Set(0)
+		held := int64(0) // at the last look
+		defer func() { resident.Sub(float64(held)) }()
 		for {
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-tick.C:
 			}
-			held := treeMemory(s.cfg.ProcRoot, pid)
-			resident.Set(float64(held))
-			if held > max {
+			now := treeMemory(s.cfg.ProcRoot, pid)
+			resident.Add(float64(now - held))
+			if held = now; held > max {
 				kills.Inc()
 				return fmt.Errorf("process tree of %s %d holds %d MiB, its limit is %d MiB", class, pid, held>>20, max>>20)
 			}

@@ -21,6 +21,7 @@ type metrics struct {
 	limits                  *prometheus.GaugeVec   // bound
 	used, throttled, paced  prometheus.Counter     // seconds
 	decisions               *prometheus.CounterVec // reason
+	changes                 *prometheus.CounterVec // cause
 	applyErrors             prometheus.Counter
 }
 
@@ -74,10 +75,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "aggnode_budget_decisions_total",
 			Help: "Steps of the budget controller by what they came to.",
 		}, []string{"reason"}),
+		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "aggnode_budget_changes_total",
+			Help: "Changes of what the prover may have, by who made them: the operator (api, signal, file), the calendar or the controller.",
+		}, []string{"cause"}),
 		applyErrors: counter("aggnode_budget_apply_errors_total", "Decisions that could not be put in force; tried again at the next step."),
 		resident: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "aggnode_child_resident_bytes",
-			Help: "Resident memory of the process tree of a backend child at the last look.",
+			Help: "Resident memory of the process trees of backend children at the last look, spares included.",
 		}, []string{"class"}),
 		kills: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "aggnode_child_memory_exceeded_total",
@@ -90,11 +95,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, v := range []CgroupVersion{CgroupNone, CgroupV1, CgroupHybrid, CgroupV2} {
 		m.cgroup.WithLabelValues(v.String())
 	}
+	for _, c := range causes() {
+		m.changes.WithLabelValues(c.String())
+	}
 	for _, r := range Reasons() {
 		m.decisions.WithLabelValues(r.String())
 	}
 	reg.MustRegister(m.tier, m.cgroup, m.acquires, m.wait, m.granted, m.resident, m.kills,
-		m.held, m.cores, m.weight, m.slowdown, m.delay, m.pressure, m.limits, m.used, m.throttled, m.paced, m.decisions, m.applyErrors)
+		m.held, m.cores, m.weight, m.slowdown, m.delay, m.pressure, m.limits, m.used, m.throttled, m.paced, m.decisions,
+		m.changes, m.applyErrors)
 	return m
 }
 

@@ -25,6 +25,7 @@ func (s *Scheduler) Place(class Class) func(*exec.Cmd) error {
 		if cmd.Err != nil {
 			return cmd.Err
 		}
+		where, groups := s.place()
 		args := []string{"aggnode", ChildExecCommand, "--parent", strconv.Itoa(os.Getpid())}
 		switch class {
 		case ClassProver:
@@ -35,7 +36,7 @@ func (s *Scheduler) Place(class Class) func(*exec.Cmd) error {
 			if s.cfg.DataMax > 0 {
 				args = append(args, "--rlimit-data", strconv.FormatUint(s.cfg.DataMax, 10))
 			}
-			if cpus := s.proverCPUs(s.Budget()); cpus != nil {
+			if cpus := s.proverCPUs(&where, s.Budget()); cpus != nil {
 				args = append(args, "--cpus", formatCPUs(cpus))
 			}
 		case ClassVerifier:
@@ -51,8 +52,8 @@ func (s *Scheduler) Place(class Class) func(*exec.Cmd) error {
 			cmd.SysProcAttr = &syscall.SysProcAttr{}
 		}
 		cmd.SysProcAttr.Setpgid = true
-		if s.groups != nil && class == ClassProver {
-			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(s.groups.prover.Fd())
+		if groups != nil && class == ClassProver {
+			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(groups.prover.Fd())
 		}
 		return nil
 	}

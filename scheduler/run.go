@@ -18,9 +18,9 @@ const (
 
 // Signals is what the node measures about itself.
 type Signals struct {
-	QueueWaitP99 time.Duration // votes; see Window
+	QueueWaitP99 time.Duration // votes; see Meters
 	CheckP99     time.Duration // aggregates
-	Slowdown     float64       // see SlowdownMeter
+	Slowdown     float64       // wall time over CPU time of checks; see Meters
 	Interval     int           // within the slot, 0 to 4
 	Waiting      bool          // a job waits that could run now; waiting for the grant counts without it
 }
@@ -30,28 +30,6 @@ type signals interface {
 	Signals() Signals
 }
 
-// SetBudget puts a budget in force: in running provers within a step of Run, in those that start from now on at once.
-// It returns the one before. The error names the value that is out of its range and the range; nothing has changed then.
-func (s *Scheduler) SetBudget(b Budget) (old Budget, err error) {
-	if err := b.validate(s.machine.CPUs); err != nil {
-		return s.Budget(), err
-	}
-	s.mu.Lock()
-	old, s.budget = s.budget, b
-	s.mu.Unlock()
-	if old == b {
-		return old, nil
-	}
-	s.metrics.showLimits(b)
-	s.cfg.Logger.Info("budget set", "cores_min", b.CoresMin, "cores_max", b.CoresMax, "target_ms", b.target().Milliseconds(), "calendar", b.Calendar,
-		"cores_min_before", old.CoresMin, "cores_max_before", old.CoresMax, "target_ms_before", old.target().Milliseconds(), "calendar_before", old.Calendar)
-	select {
-	case s.changed <- struct{}{}:
-	default: // Run has the earlier change still to see, and will read this one with it
-	}
-	return old, nil
-}
-
 // Budget returns what is in force.
 func (s *Scheduler) Budget() Budget {
 	s.mu.Lock()
@@ -59,27 +37,29 @@ func (s *Scheduler) Budget() Budget {
 	return s.budget
 }
 
-// Decision returns the last decision of Run, with the cores that the tier really leaves to the prover; the zero value
-// before the first.
+// Decision returns the last decision of Run, with the cores that the tier really leaves to the prover and without a weight
+// where the tier has none; the zero value before the first.
 func (s *Scheduler) Decision() Decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.decision
 }
 
-// Run steps the controller each 500 ms and after each SetBudget until ctx ends, and then returns nil. One call at a time.
+// Run steps the controller each 500 ms and with each SetBudget until ctx ends, and then returns nil. One call at a time.
 // What cannot be put in force is logged, counted and tried again.
 func (s *Scheduler) Run(ctx context.Context) error {
 	l := newLoop(s)
 	tick := time.NewTicker(stepEvery)
 	defer tick.Stop()
+	l.step(time.Now(), false)
 	for {
-		l.step(time.Now())
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-		case <-s.changed:
+			l.step(time.Now(), false)
+		case c := <-s.changes:
+			c.done <- l.change(c)
 		}
 	}
 }
@@ -91,10 +71,8 @@ type loop struct {
 	delay runDelay
 	stat  cpuStat // at the last step
 
-	// In force, as far as written; zero or empty before the first time.
-	weight  int
-	quota   string
-	cpus    map[int]string // by process id of a prover, below T2
+	force   force
+	settled map[int]string // where provers were moved to, by process id
 	failing bool           // the last step could not put everything in force
 
 	logged       Decision
@@ -102,20 +80,36 @@ type loop struct {
 	loggedBudget Budget
 }
 
+// force is what the prover's leaf has, as far as written; zero before the first time.
+type force struct {
+	weight int
+	quota  string
+}
+
 func newLoop(s *Scheduler) *loop {
 	return &loop{s: s, delay: runDelay{proc: s.cfg.ProcRoot}}
 }
 
-func (l *loop) step(now time.Time) {
+// step decides and puts that in force. What an operator's change led to is that change's to tell of.
+func (l *loop) step(now time.Time, isOperators bool) {
 	b := l.s.Budget()
-	d := l.decide(now, b)
+	p, groups := l.s.place()
+	d := l.decide(now, groups, b)
 	shown := d
-	shown.Cores = l.s.enforced(d.Cores, b)
+	shown.Cores = l.s.enforced(d.Cores, &p, b)
+	if groups == nil {
+		shown.Weight = 0
+	}
 	l.s.mu.Lock()
+	last := l.s.decision
 	l.s.decision = shown
 	l.s.mu.Unlock()
 	l.s.metrics.decisions.WithLabelValues(d.Reason.String()).Inc()
-	err := l.apply(d, b)
+	before := l.force
+	err := l.apply(d, &p, groups, b)
+	if l.force != before && before != (force{}) && !isOperators {
+		l.noteMove(before, last.Cores, d)
+	}
 	if err != nil {
 		l.s.metrics.applyErrors.Inc()
 		if !l.failing {
@@ -123,16 +117,16 @@ func (l *loop) step(now time.Time) {
 		}
 	} else {
 		l.s.metrics.cores.Set(shown.Cores)
-		l.s.metrics.weight.Set(float64(l.weight))
+		l.s.metrics.weight.Set(float64(l.force.weight))
 	}
 	l.failing = err != nil
-	l.log(now, d, b)
+	l.log(now, d, &p, b)
 }
 
 // decide reads the signals and steps the controller.
-func (l *loop) decide(now time.Time, b Budget) Decision {
+func (l *loop) decide(now time.Time, groups *cgroups, b Budget) Decision {
 	s := l.s
-	throttled := l.readStat()
+	throttled := l.readStat(groups)
 	if s.cfg.Signals == nil {
 		return Decision{Cores: b.top(s.machine.CPUs), Weight: weightNormal, Reason: ReasonNoSignals}
 	}
@@ -142,10 +136,10 @@ func (l *loop) decide(now time.Time, b Budget) Decision {
 		RunDelay: l.delay.look(s.cfg.Threads()),
 		// Short jobs may all end between two looks.
 		Proving: s.proved.Swap(false) || len(s.grant) > 0, Waiting: sig.Waiting || s.waiters.Load() > 0,
-		Throttled: throttled, CanLimit: s.groups != nil,
+		Throttled: throttled, CanLimit: groups != nil,
 	}
-	if s.groups != nil {
-		in.PressureSome = s.groups.pressure()
+	if groups != nil {
+		in.PressureSome = groups.pressure()
 	}
 	s.metrics.slowdown.Set(sig.Slowdown)
 	s.metrics.delay.Set(in.RunDelay)
@@ -156,11 +150,11 @@ func (l *loop) decide(now time.Time, b Budget) Decision {
 }
 
 // readStat counts what the prover's leaf used since the last step and tells whether its quota ran out.
-func (l *loop) readStat() (throttled bool) {
-	if l.s.groups == nil {
+func (l *loop) readStat(groups *cgroups) (throttled bool) {
+	if groups == nil {
 		return false
 	}
-	now, err := l.s.groups.stat()
+	now, err := groups.stat()
 	if err != nil {
 		return false // the leaf is there until Close; apply will say what is wrong with it
 	}
@@ -173,44 +167,28 @@ func (l *loop) readStat() (throttled bool) {
 
 // apply puts a decision in force, writing only what changed: weight and quota at T2; below, the operator's maximum as a
 // number of CPUs, since there is nothing else.
-func (l *loop) apply(d Decision, b Budget) error {
-	s := l.s
-	if s.groups == nil {
-		return l.applyCPUs(s.cpusOf(b))
+func (l *loop) apply(d Decision, p *Placement, groups *cgroups, b Budget) error {
+	settleErr := l.settle(p, b)
+	if groups == nil {
+		return settleErr
 	}
 	var weightErr, quotaErr error
-	if d.Weight != l.weight {
-		if weightErr = s.groups.setWeight(d.Weight); weightErr == nil {
-			l.weight = d.Weight
+	if d.Weight != l.force.weight {
+		if weightErr = groups.setWeight(d.Weight); weightErr == nil {
+			l.force.weight = d.Weight
 		}
 	}
-	if q := quota(d.Cores, s.machine.CPUs); q != l.quota {
-		if quotaErr = s.groups.setCores(d.Cores, s.machine.CPUs); quotaErr == nil {
-			l.quota = q
+	cpus := l.s.machine.CPUs
+	if q := quota(d.Cores, cpus); q != l.force.quota {
+		if quotaErr = groups.setCores(d.Cores, cpus); quotaErr == nil {
+			l.force.quota = q
 		}
 	}
-	return errors.Join(weightErr, quotaErr)
-}
-
-// applyCPUs moves the running provers that have not been moved yet; a new one may have been placed before the last change.
-func (l *loop) applyCPUs(cpus []int) error {
-	want, known := formatCPUs(cpus), l.cpus
-	l.cpus = make(map[int]string)
-	var errs []error
-	for _, pid := range l.s.provers.list() {
-		if known[pid] != want {
-			if err := setTreeAffinity(l.s.cfg.ProcRoot, pid, cpus); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-		}
-		l.cpus[pid] = want
-	}
-	return errors.Join(errs...)
+	return errors.Join(settleErr, weightErr, quotaErr)
 }
 
 // log writes a line when the reason changes, but for the calendar's, or the cores do by much.
-func (l *loop) log(now time.Time, d Decision, b Budget) {
+func (l *loop) log(now time.Time, d Decision, p *Placement, b Budget) {
 	if d.Reason == ReasonCalendar {
 		d.Reason = ReasonSteady
 	}
@@ -223,23 +201,7 @@ func (l *loop) log(now time.Time, d Decision, b Budget) {
 	if !first && (early || d.Reason == l.logged.Reason && !moved) {
 		return
 	}
-	l.s.cfg.Logger.Info("prover budget", "cores", d.Cores, "enforced_cores", l.s.enforced(d.Cores, b), "weight", l.weight,
-		"reason", d.Reason.String(), "why", d.Reason.Short(), "tier", l.s.placement.Tier.String())
+	l.s.cfg.Logger.Info("prover budget", "cores", d.Cores, "enforced_cores", l.s.enforced(d.Cores, p, b), "weight", l.force.weight,
+		"reason", d.Reason.String(), "why", d.Reason.Short(), "tier", p.Tier.String())
 	l.logged, l.loggedAt, l.loggedBudget = d, now, b
-}
-
-// enforced is how many cores the tier really leaves to the prover when the controller came to some.
-func (s *Scheduler) enforced(cores float64, b Budget) float64 {
-	if s.placement.Tier == Tier2 {
-		return cores
-	}
-	return float64(min(len(s.cpusOf(b)), s.machine.CPUs))
-}
-
-// cpusOf is proverCPUs with all CPUs spelled out.
-func (s *Scheduler) cpusOf(b Budget) []int {
-	if cpus := s.proverCPUs(b); cpus != nil {
-		return cpus
-	}
-	return sorted(s.cpus)
 }

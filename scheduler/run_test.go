@@ -167,24 +167,25 @@ func TestABudgetIsInForceAtOnce(t *testing.T) {
 	t.Parallel()
 	withHost(t, nil, func(t *testing.T, h *host) {
 		h.calls()
-		old, err := h.s.SetBudget(Budget{CoresMax: 1.5, CoresMin: 0.5})
+		want := Budget{CoresMax: 1.5, CoresMin: 0.5, Tier: TierAuto}
+		change, err := h.s.SetBudget(t.Context(), Budget{CoresMax: 1.5, CoresMin: 0.5}, CauseAPI)
 		require.NoError(t, err)
-		require.Equal(t, Budget{}, old)
+		require.Equal(t, Change{Old: Budget{Tier: TierAuto}, New: want}, change)
 		synctest.Wait() // no time passes
 		require.Equal(t, []string{"write svc/prover/cpu.max 30000 20000"}, h.calls())
 		require.Equal(t, 1.5, testutil.ToFloat64(h.s.metrics.limits.WithLabelValues("max")))
 		require.Equal(t, 0.5, testutil.ToFloat64(h.s.metrics.limits.WithLabelValues("min")))
 
-		old, err = h.s.SetBudget(Budget{CoresMax: 9})
+		_, err = h.s.SetBudget(t.Context(), Budget{CoresMax: 9}, CauseAPI)
 		require.ErrorContains(t, err, "cores max 9, must be 0 for no limit or 0.1 to 4")
-		require.Equal(t, Budget{CoresMax: 1.5, CoresMin: 0.5}, old)
-		require.Equal(t, old, h.s.Budget())
-		_, err = h.s.SetBudget(old)
+		require.Equal(t, want, h.s.Budget())
+		change, err = h.s.SetBudget(t.Context(), want, CauseFile)
 		require.NoError(t, err)
+		require.Equal(t, Change{Old: want, New: want}, change)
 		synctest.Wait()
 		require.Empty(t, h.calls())
 		require.Equal(t, 1, strings.Count(h.log.String(), "budget set"), "the same again is no change")
-		_, err = h.s.SetBudget(Budget{Calendar: true})
+		_, err = h.s.SetBudget(t.Context(), Budget{Calendar: true}, CauseSignal)
 		require.NoError(t, err)
 		synctest.Wait()
 		h.signals.set(Signals{Slowdown: 1, Interval: 0})
@@ -198,7 +199,7 @@ func TestWhatCannotBeWrittenIsTriedAgain(t *testing.T) {
 	withHost(t, nil, func(t *testing.T, h *host) {
 		h.calls()
 		h.failing("write svc/prover/cpu.max", errors.New("not now"))
-		_, err := h.s.SetBudget(Budget{CoresMax: 2})
+		_, err := h.s.SetBudget(t.Context(), Budget{CoresMax: 2}, CauseAPI)
 		require.NoError(t, err)
 		advance(5)
 		require.Empty(t, h.calls())
@@ -214,7 +215,7 @@ func TestWhatCannotBeWrittenIsTriedAgain(t *testing.T) {
 
 func TestWithoutSignalsOnlyTheOperatorDecides(t *testing.T) {
 	t.Parallel()
-	withHost(t, func(c *Config) { c.Signals, c.Budget = nil, Budget{CoresMax: 3, Calendar: true} }, func(t *testing.T, h *host) {
+	withHost(t, func(c *Config) { c.Signals, c.Budget = nil, Budget{CoresMax: 3, Calendar: true, Tier: Tier2} }, func(t *testing.T, h *host) {
 		advance(9)
 		require.Equal(t, 10, h.decisions(ReasonNoSignals))
 		require.Equal(t, "100", h.get("svc/prover/cpu.weight"))
@@ -287,11 +288,11 @@ func TestBelowT2TheMaximumMovesRunningProvers(t *testing.T) {
 			return len(threads) > 1
 		}
 	}
-	_, err = s.SetBudget(Budget{CoresMax: 0.7})
+	_, err = s.SetBudget(t.Context(), Budget{CoresMax: 0.7}, CauseAPI)
 	require.NoError(t, err)
 	require.Eventually(t, allOn(1), 10*time.Second, 10*time.Millisecond)
 	require.Eventually(t, func() bool { return testutil.ToFloat64(s.metrics.cores) == 1 }, 10*time.Second, 10*time.Millisecond)
-	_, err = s.SetBudget(Budget{})
+	_, err = s.SetBudget(t.Context(), Budget{}, CauseAPI)
 	require.NoError(t, err)
 	require.Eventually(t, allOn(len(cpus)), 10*time.Second, 10*time.Millisecond)
 }
@@ -301,7 +302,7 @@ func TestBelowT2NothingIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newFakeKernel(t, "/svc", "cpu")
 		cfg := k.config()
-		cfg.Tier, cfg.Signals = "T1", &fakeSignals{now: Signals{CheckP99: time.Second, Slowdown: 3, Interval: 2}}
+		cfg.Budget.Tier, cfg.Signals = Tier1, &fakeSignals{now: Signals{CheckP99: time.Second, Slowdown: 3, Interval: 2}}
 		s := k.scheduler(cfg, 4)
 		release, err := s.Acquire(t.Context())
 		require.NoError(t, err)
@@ -310,7 +311,7 @@ func TestBelowT2NothingIsCut(t *testing.T) {
 		defer cancel()
 		require.NoError(t, s.Run(ctx))
 		require.Equal(t, 3.0, testutil.ToFloat64(s.metrics.cores), "one core is the node's")
-		require.Equal(t, Decision{Cores: 3, Weight: weightNormal, Reason: ReasonCannotLimit}, s.Decision())
+		require.Equal(t, Decision{Cores: 3, Reason: ReasonCannotLimit}, s.Decision())
 		require.Zero(t, testutil.ToFloat64(s.metrics.weight))
 		require.Positive(t, testutil.ToFloat64(s.metrics.decisions.WithLabelValues("cannot_limit")))
 		require.Zero(t, testutil.ToFloat64(s.metrics.decisions.WithLabelValues("shrink_slowdown")))

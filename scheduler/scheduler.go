@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // Class is the kind of a backend child.
@@ -49,9 +51,6 @@ type Config struct {
 	// stays valid when the file of the running program is replaced.
 	Executable string
 
-	// Tier is the highest placement tier to try: "T0", "T1", "T2" or "auto", which is the same as "T2". Default "T0",
-	// which changes nothing about the own process. What the machine does not allow is given up with a reason.
-	Tier string
 	// Budget is what the operator allows at start; see SetBudget.
 	Budget Budget
 	// MemoryMax is memory.max of the prover's leaf in bytes at T2, for all provers together, spares included; 0 sets none.
@@ -67,6 +66,7 @@ type Config struct {
 
 	Logger     *slog.Logger          // default: discard
 	Registerer prometheus.Registerer // default: a private registry
+	Tracer     trace.Tracer          // of budget changes; default: none
 }
 
 // seams are what tests replace.
@@ -77,28 +77,28 @@ type seams struct {
 
 // Scheduler grants proofs and places children. Safe for concurrent use.
 type Scheduler struct {
-	cfg       Config    // immutable
-	seams     seams     // immutable
-	machine   Machine   // immutable
-	cpus      []int     // immutable; threads of one core side by side
-	placement Placement // immutable but for ProverCPUs, which Placement adds
-	metrics   *metrics  // immutable
-	groups    *cgroups  // immutable pointer, nil below T2; its files are written by Run, then by Close
-	closing   sync.Once
+	cfg     Config   // immutable
+	seams   seams    // immutable
+	machine Machine  // immutable
+	cpus    []int    // immutable; threads of one core side by side
+	metrics *metrics // immutable
+	closing sync.Once
 
 	grant   chan struct{} // one slot: a token in it is the running proof. Waiters queue in the order of their coming
 	waiters atomic.Int64  // for the grant
 	proved  atomic.Bool   // the grant was given since Run looked last
 	provers provers
-	changed chan struct{} // one slot, a token while Run has not seen the latest budget
+	changes chan change // unbuffered: whoever changes the budget waits until Run has put it in force
 
-	mu       sync.Mutex
-	budget   Budget   // guarded by mu; always valid
-	decision Decision // guarded by mu; the last of Run, cores as enforced
+	mu        sync.Mutex
+	budget    Budget    // guarded by mu; always valid
+	placement Placement // guarded by mu; ProverCPUs without the operator's maximum
+	groups    *cgroups  // guarded by mu, nil before T2 was first in force; its files are written by Run, then by Close
+	decision  Decision  // guarded by mu; the last of Run, cores as enforced
 }
 
-// New makes a scheduler, finds the highest tier that the machine allows up to Config.Tier and sets it up. Whoever asks
-// for T2 has to call Close.
+// New makes a scheduler, finds the highest tier that the machine allows up to Budget.Tier and sets it up. Whoever asks
+// for T2, then or later, has to call Close.
 func New(cfg Config) (*Scheduler, error) {
 	return newScheduler(cfg, seams{kernel: osKernel{}, cpus: allowedCPUs}, runtime.GOMAXPROCS(0))
 }
@@ -107,10 +107,6 @@ func newScheduler(cfg Config, seams seams, procs int) (*Scheduler, error) {
 	setDefaults(&cfg)
 	if _, err := os.Stat(cfg.Executable); err != nil {
 		return nil, fmt.Errorf("find the program that starts children: %w", err)
-	}
-	highest, err := parseTier(cfg.Tier)
-	if err != nil {
-		return nil, fmt.Errorf("scheduler config: %w", err)
 	}
 	if err := cfg.Budget.validate(procs); err != nil {
 		return nil, fmt.Errorf("scheduler config: %w", err)
@@ -129,10 +125,10 @@ func newScheduler(cfg Config, seams seams, procs int) (*Scheduler, error) {
 		cpus:    coreOrder(cfg.ProcRoot, cpus),
 		metrics: newMetrics(cfg.Registerer),
 		grant:   make(chan struct{}, 1),
-		changed: make(chan struct{}, 1),
+		changes: make(chan change),
 		budget:  cfg.Budget,
 	}
-	s.climb(highest)
+	s.placement, s.groups = s.climb(cfg.Budget.Tier, nil)
 	if s.groups != nil {
 		// Before the first prover, whether Run runs by then or not.
 		if err := s.groups.setCores(cfg.Budget.top(procs), procs); err != nil {
@@ -142,7 +138,7 @@ func newScheduler(cfg Config, seams seams, procs int) (*Scheduler, error) {
 	s.metrics.tier.Set(float64(s.placement.Tier - Tier0))
 	s.metrics.cgroup.WithLabelValues(s.machine.Cgroup.String()).Set(1)
 	s.metrics.showLimits(cfg.Budget)
-	s.metrics.cores.Set(s.enforced(cfg.Budget.top(procs), cfg.Budget))
+	s.metrics.cores.Set(s.enforced(cfg.Budget.top(procs), &s.placement, cfg.Budget))
 	cfg.Logger.Info("prover placement", "tier", s.placement.Tier.String(), "why", s.placement.Reason, "cpus", procs,
 		"prover_cpus", formatCPUs(s.Placement().ProverCPUs), "cgroup", s.machine.Cgroup.String(), "sched_idle", cfg.SchedIdle)
 	return s, nil
@@ -164,17 +160,36 @@ func setDefaults(cfg *Config) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Tracer == nil {
+		cfg.Tracer = noop.NewTracerProvider().Tracer("scheduler")
+	}
+	if cfg.Budget.Tier == TierUnknown {
+		cfg.Budget.Tier = Tier0
+	}
 }
 
 // Tier returns the placement tier in force.
-func (s *Scheduler) Tier() Tier { return s.placement.Tier }
+func (s *Scheduler) Tier() Tier {
+	p, _ := s.place()
+	return p.Tier
+}
 
 // Placement returns where provers run, under the present budget.
 func (s *Scheduler) Placement() Placement {
-	p := s.placement
+	p, _ := s.place()
 	p.NodeCPUs = slices.Clone(p.NodeCPUs)
-	p.ProverCPUs = slices.Clone(s.proverCPUs(s.Budget()))
+	p.ProverCPUs = slices.Clone(s.proverCPUs(&p, s.Budget()))
 	return p
+}
+
+// place returns the placement in force and, at T2 only, the groups. What the placement points to is not written.
+func (s *Scheduler) place() (Placement, *cgroups) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.placement.Tier != Tier2 {
+		return s.placement, nil
+	}
+	return s.placement, s.groups
 }
 
 // Machine returns what was detected at start.
@@ -184,8 +199,11 @@ func (s *Scheduler) Machine() Machine { return s.machine }
 // For the end, after Run has returned and the children are reaped. A second call does nothing.
 func (s *Scheduler) Close() (err error) {
 	s.closing.Do(func() {
-		if s.groups != nil {
-			err = s.groups.close()
+		s.mu.Lock()
+		groups := s.groups
+		s.mu.Unlock()
+		if groups != nil {
+			err = groups.close()
 		}
 	})
 	return err

@@ -76,7 +76,7 @@ func parent() {
 
 // groups makes real control groups where the host allows it, and says what came of it.
 func groups() {
-	s, err := New(Config{Tier: "T2", Budget: Budget{CoresMax: 0.5}})
+	s, err := New(Config{Budget: Budget{Tier: Tier2, CoresMax: 0.5}})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

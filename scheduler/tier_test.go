@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,30 +16,30 @@ func TestTheLadder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name         string
-		tier         string
+		tier         Tier
 		cpus         int
 		max          float64
 		want         Tier
 		reason       string
 		node, prover []int
 	}{
-		{"a group is better than cores", "auto", 8, 0, Tier2, "T2: leaves in ", nil, nil},
-		{"the same by name", "T2", 2, 1, Tier2, "T2: leaves in ", nil, nil},
-		{"cores, with a group at hand", "T1", 4, 0, Tier1, "T2: not asked for; T1: CPUs 0 for the node alone", []int{0}, []int{1, 2, 3}},
-		{"a quarter of the cores", "T1", 10, 0, Tier1, "CPUs 0-1", []int{0, 1}, []int{2, 3, 4, 5, 6, 7, 8, 9}},
-		{"cores and a maximum", "T1", 8, 2.5, Tier1, "CPUs 0-1", []int{0, 1}, []int{5, 6, 7}},
-		{"cores and a maximum that they have anyway", "T1", 8, 7, Tier1, "CPUs 0-1", []int{0, 1}, []int{2, 3, 4, 5, 6, 7}},
-		{"too few cores", "T1", 3, 0, Tier0, "T1: 3 CPUs, this needs 4; T0: own process", nil, nil},
-		{"priority alone, with everything at hand", "T0", 64, 0, Tier0, "T2: not asked for; T1: not asked for", nil, nil},
-		{"nothing said", "", 64, 0, Tier0, "T1: not asked for", nil, nil},
-		{"priority and a maximum", "T0", 4, 1.1, Tier0, "", nil, []int{2, 3}},
-		{"priority and all cores as the maximum", "T0", 4, 4, Tier0, "", nil, nil},
+		{"a group is better than cores", TierAuto, 8, 0, Tier2, "T2: leaves in ", nil, nil},
+		{"the same by name", Tier2, 2, 1, Tier2, "T2: leaves in ", nil, nil},
+		{"cores, with a group at hand", Tier1, 4, 0, Tier1, "T2: not asked for; T1: CPUs 0 for the node alone", []int{0}, []int{1, 2, 3}},
+		{"a quarter of the cores", Tier1, 10, 0, Tier1, "CPUs 0-1", []int{0, 1}, []int{2, 3, 4, 5, 6, 7, 8, 9}},
+		{"cores and a maximum", Tier1, 8, 2.5, Tier1, "CPUs 0-1", []int{0, 1}, []int{5, 6, 7}},
+		{"cores and a maximum that they have anyway", Tier1, 8, 7, Tier1, "CPUs 0-1", []int{0, 1}, []int{2, 3, 4, 5, 6, 7}},
+		{"too few cores", Tier1, 3, 0, Tier0, "T1: 3 CPUs, this needs 4; T0: own process", nil, nil},
+		{"priority alone, with everything at hand", Tier0, 64, 0, Tier0, "T2: not asked for; T1: not asked for", nil, nil},
+		{"nothing said", TierUnknown, 64, 0, Tier0, "T1: not asked for", nil, nil},
+		{"priority and a maximum", Tier0, 4, 1.1, Tier0, "", nil, []int{2, 3}},
+		{"priority and all cores as the maximum", Tier0, 4, 4, Tier0, "", nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			k := newFakeKernel(t, "/svc", "cpu", "memory")
 			cfg := k.config()
-			cfg.Tier, cfg.Budget.CoresMax = c.tier, c.max
+			cfg.Budget = Budget{Tier: c.tier, CoresMax: c.max}
 			s := k.scheduler(cfg, c.cpus)
 			defer func() { require.NoError(t, s.Close()) }()
 			p := s.Placement()
@@ -57,15 +58,24 @@ func TestTheLadder(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, "unknown T0 T1 T2", TierUnknown.String()+" "+Tier0.String()+" "+Tier1.String()+" "+Tier2.String())
+	require.Equal(t, "unknown T0 T1 T2 auto", fmt.Sprintf("%v %v %v %v %v", TierUnknown, Tier0, Tier1, Tier2, TierAuto))
+	for tier := Tier0; tier <= TierAuto; tier++ {
+		read, err := ParseTier(tier.String())
+		require.NoError(t, err)
+		require.Equal(t, tier, read)
+	}
+	for _, text := range []string{"", "unknown", "t0", "T3", "T00"} {
+		_, err := ParseTier(text)
+		require.ErrorContains(t, err, "must be auto, T0, T1 or T2")
+	}
 }
 
 func TestConfigIsRefused(t *testing.T) {
 	t.Parallel()
 	for want, cfg := range map[string]Config{
-		`tier "T3", must be auto, T0, T1 or T2`: {Tier: "T3"},
-		"cores max 1e+06, must be":              {Budget: Budget{CoresMax: 1e6}},
-		"memory max -1, must be":                {MemoryMax: -1},
+		`tier 9, must be auto, T0, T1 or T2`: {Budget: Budget{Tier: 9}},
+		"cores max 1e+06, must be":           {Budget: Budget{CoresMax: 1e6}},
+		"memory max -1, must be":             {MemoryMax: -1},
 	} {
 		_, err := New(cfg)
 		require.ErrorContains(t, err, want)

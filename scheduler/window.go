@@ -27,7 +27,7 @@ type sample struct {
 	wall, cpu time.Duration
 }
 
-// ring keeps the last windowSize samples without a lock: a worker that loses its CPU inside Add holds nobody up.
+// ring keeps the last windowSize samples without a lock: a worker that loses its CPU inside add holds nobody up.
 type ring struct {
 	next  atomic.Uint64 // samples ever added
 	slots [windowSize]atomic.Pointer[sample]
@@ -54,14 +54,14 @@ func (r *ring) each(f func(*sample)) {
 	}
 }
 
-// Window is a sliding window of durations. The zero value is empty; safe for concurrent use.
-type Window struct{ ring ring }
+// window is a sliding window of durations. The zero value is empty; safe for concurrent use.
+type window struct{ ring ring }
 
-// Add records a duration, about 0.3 us.
-func (w *Window) Add(d time.Duration) { w.ring.add(d, 0) }
+// add records a duration, about 0.3 us.
+func (w *window) add(d time.Duration) { w.ring.add(d, 0) }
 
-// P99 is the 99th percentile of the window by nearest rank, 0 when it is empty. About 70 us.
-func (w *Window) P99() time.Duration {
+// p99 is the 99th percentile of the window by nearest rank, 0 when it is empty. About 70 us.
+func (w *window) p99() time.Duration {
 	var all []time.Duration
 	w.ring.each(func(s *sample) { all = append(all, s.wall) })
 	if len(all) == 0 {
@@ -71,19 +71,19 @@ func (w *Window) P99() time.Duration {
 	return all[int(math.Ceil(0.99*float64(len(all))))-1]
 }
 
-// SlowdownMeter compares the wall time of calls that only compute with their CPU time, over a sliding window. The zero
+// slowdownMeter compares the wall time of calls that only compute with their CPU time, over a sliding window. The zero
 // value is empty; safe for concurrent use.
-type SlowdownMeter struct{ ring ring }
+type slowdownMeter struct{ ring ring }
 
-// Add records a call. Calls that waited for anything but a CPU do not belong here; calls without CPU time are left out.
-func (m *SlowdownMeter) Add(wall, cpu time.Duration) {
+// add records a call. Calls that waited for anything but a CPU do not belong here; calls without CPU time are left out.
+func (m *slowdownMeter) add(wall, cpu time.Duration) {
 	if wall > 0 && cpu > 0 {
 		m.ring.add(wall, cpu)
 	}
 }
 
-// Slowdown is the sum of wall times over the sum of CPU times, at least 1, which is also said of an empty window.
-func (m *SlowdownMeter) Slowdown() float64 {
+// slowdown is the sum of wall times over the sum of CPU times, at least 1, which is also said of an empty window.
+func (m *slowdownMeter) slowdown() float64 {
 	var wall, cpu time.Duration
 	m.ring.each(func(s *sample) { wall += s.wall; cpu += s.cpu })
 	if cpu == 0 {

@@ -13,91 +13,91 @@ import (
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var w Window
-		require.Zero(t, w.P99())
-		w.Add(7 * time.Millisecond)
-		require.Equal(t, 7*time.Millisecond, w.P99())
+		var w window
+		require.Zero(t, w.p99())
+		w.add(7 * time.Millisecond)
+		require.Equal(t, 7*time.Millisecond, w.p99())
 
 		for i := range 1000 {
-			w.Add(time.Duration(i+1) * time.Millisecond)
+			w.add(time.Duration(i+1) * time.Millisecond)
 		}
-		require.Equal(t, 990*time.Millisecond, w.P99())
+		require.Equal(t, 990*time.Millisecond, w.p99())
 
 		// After the span the last 64 count, however few others came.
 		time.Sleep(windowSpan + time.Millisecond)
-		require.Equal(t, time.Second, w.P99())
+		require.Equal(t, time.Second, w.p99())
 		for range windowLeast - 2 {
-			w.Add(time.Millisecond)
+			w.add(time.Millisecond)
 		}
-		require.Equal(t, time.Second, w.P99())
-		w.Add(time.Millisecond)
-		w.Add(time.Millisecond)
-		require.Equal(t, time.Millisecond, w.P99())
+		require.Equal(t, time.Second, w.p99())
+		w.add(time.Millisecond)
+		w.add(time.Millisecond)
+		require.Equal(t, time.Millisecond, w.p99())
 
 		// The last burst before a silence is not the present for ever.
 		time.Sleep(windowMaxAge + time.Millisecond)
-		require.Zero(t, w.P99())
+		require.Zero(t, w.p99())
 	})
 }
 
 func TestWindowIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var w Window
+		var w window
 		for range windowSize {
-			w.Add(time.Second)
+			w.add(time.Second)
 		}
 		for range windowSize {
-			w.Add(time.Millisecond)
+			w.add(time.Millisecond)
 		}
-		require.Equal(t, time.Millisecond, w.P99())
+		require.Equal(t, time.Millisecond, w.p99())
 	})
 }
 
 func TestSlowdownMeter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var m SlowdownMeter
-		require.Equal(t, 1.0, m.Slowdown())
-		m.Add(time.Second, 0)
-		m.Add(0, time.Second)
-		require.Equal(t, 1.0, m.Slowdown(), "calls without either time are left out")
-		m.Add(30*time.Millisecond, 10*time.Millisecond)
-		require.Equal(t, 3.0, m.Slowdown())
-		m.Add(10*time.Millisecond, 10*time.Millisecond)
-		require.Equal(t, 2.0, m.Slowdown(), "long calls weigh more")
+		var m slowdownMeter
+		require.Equal(t, 1.0, m.slowdown())
+		m.add(time.Second, 0)
+		m.add(0, time.Second)
+		require.Equal(t, 1.0, m.slowdown(), "calls without either time are left out")
+		m.add(30*time.Millisecond, 10*time.Millisecond)
+		require.Equal(t, 3.0, m.slowdown())
+		m.add(10*time.Millisecond, 10*time.Millisecond)
+		require.Equal(t, 2.0, m.slowdown(), "long calls weigh more")
 		time.Sleep(windowMaxAge + time.Millisecond)
-		require.Equal(t, 1.0, m.Slowdown())
-		m.Add(9*time.Millisecond, 10*time.Millisecond)
-		require.Equal(t, 1.0, m.Slowdown(), "clocks of different kinds may differ a little")
+		require.Equal(t, 1.0, m.slowdown())
+		m.add(9*time.Millisecond, 10*time.Millisecond)
+		require.Equal(t, 1.0, m.slowdown(), "clocks of different kinds may differ a little")
 	})
 }
 
 func TestMetersMayBeUsedByAll(t *testing.T) {
 	t.Parallel()
-	var m SlowdownMeter
-	var w Window
+	var m slowdownMeter
+	var w window
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 2000 {
-				m.Add(2*time.Millisecond, time.Millisecond)
-				w.Add(time.Millisecond)
+				m.add(2*time.Millisecond, time.Millisecond)
+				w.add(time.Millisecond)
 			}
 		})
 		wg.Go(func() {
 			for range 50 {
-				if s := m.Slowdown(); s != 1 && s != 2 {
+				if s := m.slowdown(); s != 1 && s != 2 {
 					t.Errorf("slowdown %f", s)
 				}
-				if p := w.P99(); p != 0 && p != time.Millisecond {
+				if p := w.p99(); p != 0 && p != time.Millisecond {
 					t.Errorf("p99 %s", p)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	require.Equal(t, 2.0, m.Slowdown())
+	require.Equal(t, 2.0, m.slowdown())
 }
 
 func TestThreadCPUCountsThisThread(t *testing.T) {
@@ -117,11 +117,11 @@ func TestThreadCPUCountsThisThread(t *testing.T) {
 }
 
 func BenchmarkSlowdownMeterAdd(b *testing.B) {
-	var m SlowdownMeter
+	var m slowdownMeter
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			m.Add(2*time.Millisecond, time.Millisecond)
+			m.add(2*time.Millisecond, time.Millisecond)
 		}
 	})
 }
@@ -133,11 +133,11 @@ func BenchmarkThreadCPU(b *testing.B) {
 }
 
 func BenchmarkWindowP99(b *testing.B) {
-	var w Window
+	var w window
 	for i := range windowSize {
-		w.Add(time.Duration(i*7919%windowSize) * time.Microsecond)
+		w.add(time.Duration(i*7919%windowSize) * time.Microsecond)
 	}
 	for b.Loop() {
-		w.P99()
+		w.p99()
 	}
 }
