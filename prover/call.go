@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// begin sends a request and registers it; body began with newBody and belongs to begin from here. With timeout above zero the process kills itself when the answer takes
-// longer, counted anew from the started frame; this holds also after the caller left.
+// begin sends a request and registers it; body began with newBody and belongs to begin from here. With timeout above
+// zero the process kills itself when the answer takes longer, counted anew from the started frame; this holds also after
+// the caller left.
 func (p *process) begin(ctx context.Context, k kind, body []byte, timeout time.Duration, useSlot bool) (*call, error) {
 	if useSlot {
 		select {
@@ -125,7 +126,7 @@ func (p *process) deliver(f frame) error {
 		if !c.isOpen {
 			return fmt.Errorf("%w: second started for call %d", errFrame, f.id)
 		}
-		c.isOpen = false
+		c.isOpen, c.wait = false, time.Since(c.began)
 		close(c.started)
 		if c.timer != nil && c.timer.Stop() {
 			c.timer.Reset(p.cfg.CallTimeout)

@@ -98,10 +98,12 @@ func NewSignerSet(keys [][]byte) []byte {
 }
 
 // Result is a finished proof. CPU is the processor time of the job over all threads, zero where a backend can not
-// tell. Wall is measured on the caller's side and includes the transfer.
+// tell. Wall is measured on the caller's side and includes the transfer. Wait is the part of it before the child had
+// begun with the job, zero for a backend without a child.
 type Result struct {
 	Proof []byte
 	Wall  time.Duration
+	Wait  time.Duration
 	CPU   time.Duration
 }
 

@@ -40,6 +40,7 @@ type Stats struct {
 	Ready      bool
 	PID        int       // of the serving child, 0 if none
 	SparePID   int       // of the warm spare, 0 if none
+	NoSpare    string    // why a spare that is configured is not kept, empty if it is
 	Restarts   uint64    // children started beyond the first of each kind
 	LastError  error     // why the last child ended or could not start, nil if none did
 	Running    int       // calls in progress
@@ -59,16 +60,19 @@ type Client struct {
 	proving  chan struct{}       // semaphore of one: a prover takes one job at a time
 	isActive atomic.Bool         // Run was called
 
-	mu      sync.Mutex
-	ready   []*process    // guarded by mu: children that passed hello, the serving one first
-	changed chan struct{} // guarded by mu: closed and replaced when ready or ended changes
-	caps    Capabilities  // guarded by mu: of the last hello
-	known   bool          // guarded by mu: caps is set
-	starts  uint64        // guarded by mu
-	lastErr error         // guarded by mu
-	readyAt time.Time     // guarded by mu
-	lostAt  time.Time     // guarded by mu: when a ready child was last lost
-	ended   error         // guarded by mu: Run is over
+	mu       sync.Mutex
+	ready    []*process    // guarded by mu: children that passed hello, the serving one first
+	changed  chan struct{} // guarded by mu: closed and replaced when ready or ended changes
+	caps     Capabilities  // guarded by mu: of the last hello
+	known    bool          // guarded by mu: caps is set
+	restarts uint64        // guarded by mu
+	lastErr  error         // guarded by mu
+	readyAt  time.Time     // guarded by mu
+	lostAt   time.Time     // guarded by mu: when a ready child was last lost
+	noSpare  string        // guarded by mu: why there is no spare
+	ended    error         // guarded by mu: Run is over
+
+	recycledAt time.Time // guarded by mu: when a prover was last replaced for its memory
 }
 
 // New makes a client. It starts nothing; Run does.
@@ -109,12 +113,7 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 	slots.Go(func() { slot(false) })
 	if c.cfg.Spare {
-		slots.Go(func() {
-			// The spare is set up after the first child serves: two set-ups at once delay both.
-			if c.WaitReady(ctx) == nil {
-				slot(true)
-			}
-		})
+		slots.Go(func() { slot(true) })
 	}
 	slots.Wait()
 	close(quit)
@@ -130,22 +129,19 @@ func (c *Client) Run(ctx context.Context) error {
 	return permanent
 }
 
-// keep runs one child after the other.
+// keep runs one child after the other. While children end without having answered a call the pauses between them double:
+// the circuit breaker of a backend that starts and then dies of whatever it is asked.
 func (c *Client) keep(ctx context.Context, isSpare bool) error {
 	delay := restartMin
 	var last error
-	for ctx.Err() == nil {
+	for c.mayStart(ctx, isSpare) {
 		p, err := c.launch(ctx, last)
+		lost := 0
 		if err == nil {
 			c.offer(p)
-			select {
-			case <-p.done:
-			case <-ctx.Done():
-				p.shutdown()
-				<-p.done
-			}
+			c.attend(ctx, p)
 			c.withdraw(p)
-			err = p.cause()
+			err, lost = p.cause(), p.callsLost()
 			if p.served.Load() {
 				delay = restartMin
 			}
@@ -158,7 +154,8 @@ func (c *Client) keep(ctx context.Context, isSpare bool) error {
 		if isFirst && !isSpare && isPermanent(err) {
 			return err
 		}
-		c.cfg.Logger.Warn("prover child ended", "role", c.cfg.Role.String(), "reason", startReason(err), "error", err, "restart_ms", delay.Milliseconds())
+		c.logEnd(err, lost, delay)
+		c.metrics.backoff.Set(delay.Seconds())
 		t := time.NewTimer(delay)
 		select {
 		case <-t.C:
@@ -168,6 +165,16 @@ func (c *Client) keep(ctx context.Context, isSpare bool) error {
 		delay = min(2*delay, restartMax)
 	}
 	return nil
+}
+
+// logEnd says that a child ended. Where a job ended with it the job's caller has the cause and says it.
+func (c *Client) logEnd(err error, lost int, delay time.Duration) {
+	args := []any{"role", c.cfg.Role.String(), "reason", startReason(err), "restart_ms", delay.Milliseconds()}
+	if c.cfg.Role == RoleProve && lost > 0 {
+		c.cfg.Logger.Info("prover child ended with its job", args...)
+		return
+	}
+	c.cfg.Logger.Warn("prover child ended", append(args, "error", err)...)
 }
 
 // note records the end of a child and says whether none has ever been ready.
@@ -182,9 +189,11 @@ func (c *Client) note(err error) bool {
 func (c *Client) launch(ctx context.Context, last error) (*process, error) {
 	began := time.Now()
 	c.metrics.starts.WithLabelValues(startReason(last)).Inc()
-	c.mu.Lock()
-	c.starts++
-	c.mu.Unlock()
+	if last != nil {
+		c.mu.Lock()
+		c.restarts++
+		c.mu.Unlock()
+	}
 	p, err := startProcess(ctx, c.forker, &c.cfg)
 	if err != nil {
 		return nil, err
@@ -202,7 +211,6 @@ func (c *Client) launch(ctx context.Context, last error) (*process, error) {
 	}
 	p.caps = caps
 	c.metrics.setup.Set(time.Since(began).Seconds())
-	c.metrics.hello.Set(caps.HelloProve.Seconds())
 	need := c.cfg.need(&caps)
 	log := p.log.With("backend", caps.Backend, "revision", caps.Revision, "scheme", caps.Scheme)
 	log.Info("prover child is ready", "duration_ms", time.Since(began).Milliseconds(),
@@ -220,8 +228,15 @@ func (c *Client) offer(p *process) {
 	if len(c.ready) == 0 {
 		c.readyAt = time.Now()
 	}
+	hello := p.caps.HelloProve
+	if len(c.ready) > 0 && c.caps.HelloProve > 0 {
+		hello = c.caps.HelloProve // a spare measures itself beside the jobs of the other
+	}
 	c.ready = append(c.ready, p)
 	c.caps, c.known = p.caps, true
+	c.caps.HelloProve = hello
+	c.metrics.hello.Set(hello.Seconds())
+	c.metrics.backoff.Set(0)
 	c.metrics.ready.Set(float64(len(c.ready)))
 	c.changeLocked()
 }
@@ -252,8 +267,11 @@ func (c *Client) serving() (*process, error) {
 	if p := c.servingLocked(); p != nil {
 		return p, nil
 	}
-	if c.ended != nil {
+	switch {
+	case c.ended != nil:
 		return nil, unavailable(c.ended)
+	case len(c.ready) > 0:
+		return nil, unavailable(c.ready[0].cause())
 	}
 	return nil, unavailable(c.lastErr)
 }
@@ -279,13 +297,20 @@ func (c *Client) awaitServing(ctx context.Context) (*process, error) {
 	return c.serving()
 }
 
+// servingLocked is the first child that is not ending, and for a check the first of those with a free place: where the
+// first has its hands full the spare helps out.
 func (c *Client) servingLocked() *process {
+	var first *process
 	for _, p := range c.ready {
-		if !p.isDying() {
+		switch {
+		case p.isDying():
+		case c.cfg.Role == RoleVerify && len(p.slots) < cap(p.slots):
 			return p
+		case first == nil:
+			first = p
 		}
 	}
-	return nil
+	return first
 }
 
 // Ready says whether a call would find a child.
@@ -331,14 +356,7 @@ func (c *Client) WaitReady(ctx context.Context) error {
 func (c *Client) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Stats{Role: c.cfg.Role, LastError: c.lastErr, MemoryMax: c.cfg.MemoryMax}
-	first := uint64(1)
-	if c.cfg.Spare {
-		first = 2
-	}
-	if c.starts > first {
-		s.Restarts = c.starts - first
-	}
+	s := Stats{Role: c.cfg.Role, LastError: c.lastErr, MemoryMax: c.cfg.MemoryMax, NoSpare: c.noSpare, Restarts: c.restarts}
 	if c.known {
 		s.NeedMemory = c.cfg.need(&c.caps)
 	}

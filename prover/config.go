@@ -36,16 +36,24 @@ type Config struct {
 	Scheme  string   // scheme that the child must be for; empty accepts any
 	Threads int      // threads of one proof; 0 lets the child take what its process may use
 	Calls   int      // concurrent calls of a verifier, 1 to 64; default 1. A prover has one
-	Spare   bool     // keep a second, warm child; for the verify role
+	// Spare keeps a second, warm child that takes over when the first one ends. A prover's is kept only where Available
+	// says that the machine has the memory.
+	Spare bool
 
 	// Place readies a command for its place in the system (priority, limits, shim) before it is started. It may change
 	// Path, Args and Env. Setpgid and Pdeathsig are set already.
 	Place func(*exec.Cmd) error
 	// MemoryMax is the limit in bytes that Watch enforces on a child and its descendants; 0 is no limit.
 	MemoryMax int64
-	// Watch blocks until the process tree of pid holds more than max bytes, then says so; nil once ctx ends. Required
-	// with MemoryMax.
+	// Watch blocks until the process tree of pid holds more than max bytes, then says so; nil once ctx ends. It is called
+	// for each child, with a max beyond any machine where there is no limit. Required with MemoryMax.
 	Watch func(ctx context.Context, pid int, max int64) error
+	// Available returns the bytes that can still be taken before something must go, 0 where that is not known. Default:
+	// what the kernel says of the machine and of the control groups of this process.
+	Available func() int64
+	// RestMemory is how many bytes a prover may hold after a proof; one that holds more twice in a row is replaced.
+	// Default: what the child says at hello of set-up and a small proof, at least 256 MiB.
+	RestMemory int64
 
 	HelloTimeout time.Duration // from start to ready, set-up included; default 60 s
 	CallTimeout  time.Duration // of a check: until its started frame, and again from there; default 2 s
@@ -68,8 +76,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("prover config: %d calls, limit %d", c.Calls, maxCalls)
 	case c.Role == RoleProve && c.Calls > 1:
 		return fmt.Errorf("prover config: %d calls, a prover has one", c.Calls)
-	case c.Spare && c.Role != RoleVerify:
-		return errors.New("prover config: only a verifier has a spare")
+	case c.RestMemory < 0:
+		return fmt.Errorf("prover config: %d bytes at rest", c.RestMemory)
 	case c.MemoryMax < 0 || c.MemoryMax > 0 && c.Watch == nil:
 		return errors.New("prover config: a memory limit needs Watch")
 	case c.HelloTimeout < 0 || c.CallTimeout < 0 || c.StopGrace < 0 || c.StuckAfter < 0:
@@ -95,6 +103,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Calls == 0 {
 		c.Calls = 1
+	}
+	if c.Available == nil {
+		c.Available = func() int64 { return availableMemory("/proc", "/sys/fs/cgroup") }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -6,8 +6,9 @@
 // Backend has the same calls without a process. Who consumes them declares the interface that it needs.
 //
 // A Client owns the children of one role. A child of the prove role takes one job at a time; a child of the verify role
-// serves several checks at once, beside an optional warm spare of the same kind. The two roles never share a process: a
-// proof in progress must not delay a check.
+// serves several checks at once. Beside either stands an optional warm spare of the same kind, which takes over when the
+// first one ends and helps out with checks; that of a prover only where the machine has the memory (rest.go). The two
+// roles never share a process: a proof in progress must not delay a check.
 //
 // One job: Prove checks it against the capabilities of the child, encodes a prove frame and hands it to the writer of
 // the process. The child answers with started, with progress each 250 ms (CPU used so far: what tells slow from stuck)
@@ -27,8 +28,8 @@
 //
 // Failure policy: whatever happens to a child is an error of the calls in flight (ErrUnavailable with its cause) and
 // never of the node; a check that was in flight beside a culprit is asked again of another child. Children that die are
-// started again with a back-off from 100 ms to 30 s, reset by any answered call. Only a first hello that no restart
-// heals ends Run.
+// started again with a back-off from 100 ms to 30 s, reset by any answered call. A prover whose memory does not come back
+// after its proofs is replaced. Only a first hello that no restart heals ends Run.
 //
 // The shipped child for lean-pq is a Python program in this package; Install makes the environment that it runs in.
 // Conformance runs any backend through what this package relies on.

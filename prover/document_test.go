@@ -65,24 +65,24 @@ func exampleExchange() string {
 		out.WriteString("```\n\n")
 	}
 	h := hello{versionMin: 1, versionMax: 1, role: RoleProve, threads: 2, calls: 1, progress: progressEvery, scheme: "toy"}
-	show("node", "1", frame{kindHello, 1, h.append(nil)})
-	show("child", "1", frame{kindStarted, 1, nil})
+	show("node", "1", frame{kind: kindHello, id: 1, body: h.append(nil)})
+	show("child", "1", frame{kind: kindStarted, id: 1, body: nil})
 	r := ready{version: 1, ownAccepted: 1, ownRefused: 1, caps: Capabilities{
 		Backend: "fake", Revision: "1", Scheme: "toy", PublicKeySize: 32, SignatureSize: 40, MaxChildren: 4, MaxRaw: 64, MinInputs: 1,
 		ProofBytesMax: 1 << 20, Threads: 2, ClaimsInProof: true, Samples: true, SetupMemory: 1 << 20, ProveMemory: 1 << 20,
 	}}
-	show("child", "1", frame{kindReady, 1, r.append(nil)})
+	show("child", "1", frame{kind: kindReady, id: 1, body: r.append(nil)})
 	job := fakeJob(0, 1)
-	show("node", "2, one raw signature at epoch 3, four seconds left", frame{kindProve, 2, appendJob(nil, 4*time.Second, &job)})
-	show("child", "2", frame{kindStarted, 2, nil})
+	show("node", "2, one raw signature at epoch 3, four seconds left", frame{kind: kindProve, id: 2, body: appendJob(nil, 4*time.Second, &job)})
+	show("child", "2", frame{kind: kindStarted, id: 2, body: nil})
 	p := progress{phase: 3, cpu: 250 * time.Millisecond, rss: 1 << 20}
-	show("child", "2", frame{kindProgress, 2, p.append(nil)})
+	show("child", "2", frame{kind: kindProgress, id: 2, body: p.append(nil)})
 	entries := fakeEntries(job.Claim())
 	res := result{cpu: 300 * time.Millisecond, wall: 310 * time.Millisecond, entries: entries, proof: fakeProof(entries)}
-	show("child", "2, one claim and a proof of 96 bytes", frame{kindResult, 2, res.append(nil)})
-	show("node", "3, which is not supported here", frame{kindInspect, 3, (&request{proof: []byte{1}}).append(nil)})
-	show("child", "3, `unsupported`", frame{kindError, 3, appendRefusal(nil, &RefusedError{CodeUnsupported, -1, "this child is a prover"})})
-	show("node", "4", frame{kindBye, 4, nil})
-	show("child", "4", frame{kindGone, 4, nil})
+	show("child", "2, one claim and a proof of 96 bytes", frame{kind: kindResult, id: 2, body: res.append(nil)})
+	show("node", "3, which is not supported here", frame{kind: kindInspect, id: 3, body: (&request{proof: []byte{1}}).append(nil)})
+	show("child", "3, `unsupported`", frame{kind: kindError, id: 3, body: appendRefusal(nil, &RefusedError{CodeUnsupported, -1, "this child is a prover"})})
+	show("node", "4", frame{kind: kindBye, id: 4, body: nil})
+	show("child", "4", frame{kind: kindGone, id: 4, body: nil})
 	return out.String()
 }

@@ -76,7 +76,11 @@ const (
 	faultRefuse
 	faultUndecodable
 	faultAfterResult
+	faultEat
 )
+
+// eaten is what a job with faultEat keeps for good, in bytes.
+const eaten = 96 << 20
 
 func fakeSign(key []byte, message [MessageSize]byte, epoch uint32) []byte {
 	h := sha256.New()
@@ -125,6 +129,7 @@ type fakeChild struct {
 	mu      sync.Mutex
 	hello   hello
 	term    chan os.Signal
+	kept    [][]byte // see faultEat
 }
 
 func runFake(mode string) {
@@ -137,7 +142,7 @@ func runFake(mode string) {
 		c.out.Write(bytes.Repeat([]byte("hello there "), 10))
 	}
 	for {
-		f, err := readFrame(c.in, false)
+		f, err := readFrame(c.in, false, nil)
 		if err != nil {
 			if mode == modeIgnoreEnd {
 				select {}
@@ -309,7 +314,7 @@ func (c *fakeChild) verify(f frame, r request) {
 		c.refuse(f.id, CodeInvalidProof, -1, "the hash differs")
 		return
 	}
-	c.write(kindResult, f.id, (&result{entries: entries}).append(nil))
+	c.write(kindResult, f.id, (&result{cpu: 3 * time.Millisecond, wall: 4 * time.Millisecond, entries: entries}).append(nil))
 }
 
 // misbehave does what the fault asks for and says whether the request is done with.
@@ -372,6 +377,9 @@ func (c *fakeChild) misbehave(id uint64, fault byte) bool {
 		c.die(syscall.SIGKILL)
 	case faultRefuse:
 		c.refuse(id, CodeInternal, -1, "the library panicked")
+	case faultEat:
+		c.kept = append(c.kept, bytes.Repeat([]byte{1}, eaten))
+		return false
 	case faultUndecodable:
 		c.write(kindError, id, []byte{1})
 	default:

@@ -215,8 +215,10 @@ func decodeSamples(body []byte) ([]Raw, error) {
 type result struct {
 	cpu, wall time.Duration
 	foreign   uint32 // claims that are not (key, message) pairs of the scheme: any makes the proof unusable
-	entries   []byte // (PublicKeySize + MessageSize) bytes each
-	proof     []byte
+	entries   []byte // (PublicKeySize + MessageSize) bytes each, a view of the frame
+	proof     []byte // a view of the frame
+
+	frame frame // that it was decoded from; release it when the views are done with
 }
 
 const entrySize = PublicKeySize + MessageSize

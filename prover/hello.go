@@ -166,6 +166,7 @@ func (p *process) request(ctx context.Context, k kind, body []byte) (result, err
 	if err != nil {
 		return result{}, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
+	r.frame = f
 	return r, nil
 }
 

@@ -17,7 +17,10 @@ type metrics struct {
 	proof   prometheus.Histogram
 	hello   prometheus.Gauge
 	setup   prometheus.Gauge
+	backoff prometheus.Gauge
 	retries prometheus.Counter
+
+	resident prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer, role Role) *metrics {
@@ -63,12 +66,20 @@ func newMetrics(reg prometheus.Registerer, role Role) *metrics {
 			Name: "aggnode_prover_setup_seconds",
 			Help: "Time from start to ready of the last child.",
 		}),
+		backoff: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "aggnode_prover_restart_backoff_seconds",
+			Help: "Pause before the next start after a child ended; it doubles up to 30 s while no call is answered. 0 once a child is ready.",
+		}),
+		resident: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "aggnode_prover_rest_bytes",
+			Help: "Resident memory of the prover child right after its last proof.",
+		}),
 		retries: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "aggnode_prover_retries_total",
 			Help: "Checks asked again of another child because the first died through no fault of theirs.",
 		}),
 	}
-	reg.MustRegister(m.starts, m.calls, m.wall, m.cpu, m.ready, m.running, m.proof, m.hello, m.setup, m.retries)
+	reg.MustRegister(m.starts, m.calls, m.wall, m.cpu, m.ready, m.running, m.proof, m.hello, m.setup, m.backoff, m.resident, m.retries)
 	for _, r := range startReasons {
 		m.starts.WithLabelValues(r)
 	}

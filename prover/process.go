@@ -1,10 +1,12 @@
 package prover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"os/exec"
 	"sync"
@@ -30,19 +32,21 @@ type process struct {
 
 	// outbox has one slot for each call, so a sender waits only where the pipe is full and all slots are taken; a
 	// sender that waits is freed by its context or by dying.
-	outbox chan []byte
-	slots  chan struct{} // semaphore of running calls, capacity cfg.Calls
+	outbox  chan []byte
+	buffers *buffers      // of its frames
+	slots   chan struct{} // semaphore of running calls, capacity cfg.Calls
 
 	stop  chan struct{} // one slot: asks supervise to end the child; further requests are dropped
 	dying chan struct{} // closed when fault is set: no further use
 	done  chan struct{} // closed when reaped and all goroutines have ended
 
-	served atomic.Bool // has answered a call after hello
+	served atomic.Bool  // has answered a call after hello
+	heavy  atomic.Int32 // proofs in a row after which it held more than a child at rest should
 
 	mu     sync.Mutex
 	fault  error            // guarded by mu until dying is closed, then immutable
 	polite bool             // guarded by mu: end by closing its input first
-	busy   bool             // guarded by mu: several calls were in flight when fault was set
+	lost   int              // guarded by mu: calls in flight when fault was set
 	calls  map[uint64]*call // guarded by mu
 	nextID uint64           // guarded by mu
 
@@ -55,6 +59,7 @@ type call struct {
 	kind    kind
 	began   time.Time
 	started chan struct{} // closed by the started frame
+	wait    time.Duration // from began to the started frame; valid after started is closed or reply has the answer
 	reply   chan frame    // one slot: the reader never waits for a caller who left
 	cpu     atomic.Int64  // ns of child CPU by the last progress frame
 	timer   *time.Timer   // nil where the caller keeps the deadline; guarded by process.mu
@@ -66,12 +71,12 @@ type call struct {
 func startProcess(ctx context.Context, f *forker, cfg *Config) (*process, error) {
 	p := &process{
 		cfg:    cfg,
-		outbox: make(chan []byte, cfg.Calls+2),
-		slots:  make(chan struct{}, cfg.Calls),
-		stop:   make(chan struct{}, 1),
-		dying:  make(chan struct{}),
-		done:   make(chan struct{}),
-		calls:  make(map[uint64]*call),
+		outbox: make(chan []byte, cfg.Calls+2), buffers: new(buffers),
+		slots: make(chan struct{}, cfg.Calls),
+		stop:  make(chan struct{}, 1),
+		dying: make(chan struct{}),
+		done:  make(chan struct{}),
+		calls: make(map[uint64]*call),
 	}
 	childIn, toChild, err := os.Pipe()
 	if err != nil {
@@ -125,9 +130,9 @@ func (p *process) supervise() {
 	wg.Go(func() { defer close(stderrDone); p.stderr.drain(p.errPipe) })
 	wg.Go(func() { defer close(exited); p.waitExit() })
 	ctx, cancel := context.WithCancel(context.Background())
-	if p.cfg.Watch != nil && p.cfg.MemoryMax > 0 {
+	if p.cfg.Watch != nil {
 		wg.Go(func() {
-			if err := p.cfg.Watch(ctx, p.pid, p.cfg.MemoryMax); err != nil {
+			if err := p.cfg.Watch(ctx, p.pid, cmp.Or(p.cfg.MemoryMax, math.MaxInt64)); err != nil {
 				p.kill(fmt.Errorf("%w: %w", ErrMemory, err))
 			}
 		})
@@ -219,10 +224,11 @@ func (p *process) crash(err error) error {
 		}
 	}
 	if e.Signal == syscall.SIGKILL {
-		e.Reason = "killed from outside, for memory or by hand"
+		limit := "it has no memory limit"
 		if p.cfg.MemoryMax > 0 {
-			e.Reason += fmt.Sprintf(" (its memory limit is %d MiB)", p.cfg.MemoryMax/mebibyte)
+			limit = fmt.Sprintf("its memory limit is %d MiB", p.cfg.MemoryMax/mebibyte)
 		}
+		e.Reason = "killed from outside, for memory or by hand (" + limit + ")"
 	}
 	return e
 }
@@ -234,7 +240,7 @@ func (p *process) setFault(err error, polite bool) {
 	if p.fault != nil {
 		return
 	}
-	p.fault, p.polite, p.busy = err, polite, len(p.calls) > 1
+	p.fault, p.polite, p.lost = err, polite, len(p.calls)
 	close(p.dying)
 }
 
@@ -246,6 +252,22 @@ func (p *process) kill(reason error) {
 
 // errStopped is the fault of a process that was asked to end.
 var errStopped = errors.New("stopped")
+
+// retire takes a process that has nothing to do out of use and ends it politely; false where it has a call or is ending
+// already. It does not wait.
+func (p *process) retire(reason error) bool {
+	p.mu.Lock()
+	isIdle := p.fault == nil && len(p.calls) == 0
+	if isIdle {
+		p.fault, p.polite = reason, true
+		close(p.dying)
+	}
+	p.mu.Unlock()
+	if isIdle {
+		p.requestStop()
+	}
+	return isIdle
+}
 
 // shutdown ends the process politely: its input is closed, then as kill. It does not wait.
 func (p *process) shutdown() {
@@ -267,10 +289,11 @@ func (p *process) cause() error {
 	return p.fault
 }
 
-func (p *process) wasBusy() bool {
+// callsLost is how many calls were in flight when the fault was set.
+func (p *process) callsLost() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.busy
+	return p.lost
 }
 
 func (p *process) isDying() bool {
@@ -293,6 +316,7 @@ func (p *process) write(quit <-chan struct{}) {
 				}
 				return
 			}
+			p.buffers.give(b)
 		case <-quit:
 			return
 		}
@@ -301,7 +325,7 @@ func (p *process) write(quit <-chan struct{}) {
 
 func (p *process) read() {
 	for {
-		f, err := readFrame(p.fromChild, true)
+		f, err := readFrame(p.fromChild, true, p.buffers)
 		if err != nil {
 			if errors.Is(err, errFrame) {
 				p.kill(fmt.Errorf("%w: %w", ErrProtocol, err))

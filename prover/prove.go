@@ -45,24 +45,9 @@ func (c *Client) prove(ctx context.Context, job *Job) (Result, error) {
 	case <-ctx.Done():
 		return Result{}, unavailable(ctxError(ctx))
 	}
-	p, err := c.serving()
+	p, call, err := c.beginJob(ctx, job)
 	if err != nil {
 		return Result{}, err
-	}
-	if err := job.check(&p.caps); err != nil {
-		return Result{}, err
-	}
-	left := time.Duration(0)
-	if deadline, ok := ctx.Deadline(); ok {
-		left = time.Until(deadline)
-	}
-	call, err := p.begin(ctx, kindProve, appendJob(newBody(job.size()), left, job), 0, true)
-	if err != nil {
-		if ctx.Err() != nil { // the child does not even read
-			err = ctxError(ctx)
-			p.kill(err)
-		}
-		return Result{}, unavailable(err)
 	}
 	f, err := p.waitProof(ctx, call, job)
 	if err != nil {
@@ -77,12 +62,50 @@ func (c *Client) prove(ctx context.Context, job *Job) (Result, error) {
 		p.kill(err)
 		return Result{}, unavailable(err)
 	}
+	defer f.release()
 	p.served.Store(true)
+	c.weigh(p)
 	if len(r.proof) == 0 || len(r.proof) > p.caps.ProofBytesMax {
 		return Result{}, fmt.Errorf("%w: a proof of %d bytes", ErrClaimMismatch, len(r.proof))
 	}
 	// A copy: the frame holds the entries too, and proofs are kept for slots.
-	return Result{Proof: bytes.Clone(r.proof), CPU: r.cpu}, r.matches(job.Claim())
+	return Result{Proof: bytes.Clone(r.proof), Wait: call.wait, CPU: r.cpu}, r.matches(job.Claim())
+}
+
+// beginJob hands the job to the serving child, and to the one after it where that was taken out of use this moment.
+func (c *Client) beginJob(ctx context.Context, job *Job) (*process, *call, error) {
+	for {
+		p, call, err := c.tryJob(ctx, job)
+		if !errors.Is(err, errRecycled) {
+			return p, call, err
+		}
+		if err := c.WaitReady(ctx); err != nil {
+			return nil, nil, unavailable(err)
+		}
+	}
+}
+
+func (c *Client) tryJob(ctx context.Context, job *Job) (*process, *call, error) {
+	p, err := c.serving()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := job.check(&p.caps); err != nil {
+		return nil, nil, err
+	}
+	left := time.Duration(0)
+	if deadline, ok := ctx.Deadline(); ok {
+		left = time.Until(deadline)
+	}
+	call, err := p.begin(ctx, kindProve, appendJob(p.buffers.newBody(job.size()), left, job), 0, true)
+	if err == nil {
+		return p, call, nil
+	}
+	if ctx.Err() != nil { // the child does not even read
+		err = ctxError(ctx)
+		p.kill(err)
+	}
+	return nil, nil, unavailable(err)
 }
 
 // waitProof waits for the end of a job under its deadlines and the rule for stuck children.

@@ -92,7 +92,7 @@ func (o Outcome) row() text {
 
 // startReasons is the closed set of the label "reason" of aggnode_prover_starts_total: "first", or what ended the child
 // before.
-var startReasons = []string{"first", "timeout", "stuck", "memory", "protocol", "crashed", "refused", "other"}
+var startReasons = []string{"first", "timeout", "stuck", "memory", "recycled", "protocol", "crashed", "refused", "other"}
 
 // startReason maps the end of the child before, nil if there was none.
 func startReason(err error) string {
@@ -104,8 +104,11 @@ func startReason(err error) string {
 		return o.String()
 	case OutcomeUnknown, OutcomeOK, OutcomeBadProof, OutcomeClaimMismatch, OutcomeUnavailable:
 	}
-	if errors.Is(err, ErrSchemeMismatch) {
+	switch {
+	case errors.Is(err, ErrSchemeMismatch):
 		return OutcomeRefused.String()
+	case errors.Is(err, errRecycled):
+		return "recycled"
 	}
 	return "other"
 }

@@ -85,7 +85,7 @@ func TestConfig(t *testing.T) {
 		"-1 threads":        func(c *Config) { c.Threads = -1 },
 		"65 calls":          func(c *Config) { c.Role, c.Calls = RoleVerify, 65 },
 		"a prover has one":  func(c *Config) { c.Calls = 2 },
-		"has a spare":       func(c *Config) { c.Spare = true },
+		"bytes at rest":     func(c *Config) { c.RestMemory = -1 },
 		"needs Watch":       func(c *Config) { c.MemoryMax = 1 },
 		"negative duration": func(c *Config) { c.CallTimeout = -1 },
 	} {

@@ -86,32 +86,41 @@ type frame struct {
 	kind kind
 	id   uint64
 	body []byte
+	from *buffers // where body goes back to, may be nil
 }
+
+// release gives the body back for reuse: nobody may look at it, or at a view of it, any more. A frame that is never
+// released is left to the garbage collector.
+func (f frame) release() { f.from.give(f.body) }
 
 // newBody returns a buffer to append a body of about size bytes to, with room for the header in front: a proof is
 // copied into its frame once.
 func newBody(size int) []byte { return make([]byte, headerSize, headerSize+size) }
 
+// newBody is the same out of what is kept for reuse; the process takes it back when it is written.
+func (b *buffers) newBody(size int) []byte { return b.take(headerSize + size)[:headerSize] }
+
 // seal writes the header in front of a body that began with newBody. b is the whole frame then.
 func seal(b []byte, k kind, id uint64) {
 	binary.LittleEndian.PutUint32(b, uint32(len(b)-headerSize))
-	b[4] = byte(k)
+	b[4], b[5], b[6], b[7] = byte(k), 0, 0, 0
 	binary.LittleEndian.PutUint64(b[8:], id)
 }
 
 // errFrame is the ground of every complaint about a frame.
 var errFrame = errors.New("bad frame")
 
-// readFrame reads one frame from the child's side (fromChild) or the parent's. The length is checked against the limit
-// of the kind before anything is allocated, and memory grows with the bytes that really come. An errFrame is a fault of
-// the sender; io.EOF at a border of frames, io.ErrUnexpectedEOF inside one and other errors are those of r.
-func readFrame(r io.Reader, fromChild bool) (frame, error) {
+// readFrame reads one frame from the child's side (fromChild) or the parent's, into a buffer of pool where one is given.
+// The length is checked against the limit of the kind before anything is allocated, and memory grows with the bytes that
+// really come. An errFrame is a fault of the sender; io.EOF at a border of frames, io.ErrUnexpectedEOF inside one and
+// other errors are those of r.
+func readFrame(r io.Reader, fromChild bool, pool *buffers) (frame, error) {
 	var h [headerSize]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
 		return frame{}, err
 	}
 	size := binary.LittleEndian.Uint32(h[:4])
-	f := frame{kind: kind(h[4]), id: binary.LittleEndian.Uint64(h[8:])}
+	f := frame{kind: kind(h[4]), id: binary.LittleEndian.Uint64(h[8:]), from: pool}
 	limit, ok := limits[f.kind]
 	if !ok || f.kind.fromChild() != fromChild {
 		return frame{}, fmt.Errorf("%w: unexpected %s", errFrame, f.kind)
@@ -123,22 +132,22 @@ func readFrame(r io.Reader, fromChild bool) (frame, error) {
 		return frame{}, fmt.Errorf("%w: %s of %d bytes, limit %d", errFrame, f.kind, size, limit)
 	}
 	var err error
-	f.body, err = readBody(r, int(size))
+	f.body, err = readBody(r, int(size), pool)
 	return f, err
 }
 
 // readChunk is how much readBody allocates ahead of the bytes, in bytes: one pipe buffer.
 const readChunk = 64 << 10
 
-func readBody(r io.Reader, size int) ([]byte, error) {
-	body := make([]byte, 0, min(size, readChunk))
+func readBody(r io.Reader, size int, pool *buffers) ([]byte, error) {
+	body := pool.take(min(size, readChunk))
 	for len(body) < size {
 		if len(body) == cap(body) {
 			grown := make([]byte, len(body), min(size, 2*cap(body)))
 			copy(grown, body)
 			body = grown
 		}
-		n, err := r.Read(body[len(body):cap(body)])
+		n, err := r.Read(body[len(body):min(size, cap(body))])
 		body = body[:len(body)+n]
 		if len(body) < size && err != nil {
 			if errors.Is(err, io.EOF) {

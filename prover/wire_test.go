@@ -116,24 +116,24 @@ func TestCutAndExtendedBodiesAreRefused(t *testing.T) {
 func TestReadFrame(t *testing.T) {
 	t.Parallel()
 	body := bytes.Repeat([]byte("x"), 200_000)
-	whole := appendFrame(nil, frame{kindResult, 42, body})
+	whole := appendFrame(nil, frame{kind: kindResult, id: 42, body: body})
 	for name, r := range map[string]io.Reader{
 		"at once": bytes.NewReader(whole), "byte by byte": iotest.OneByteReader(bytes.NewReader(whole)),
 		"with the end": iotest.DataErrReader(bytes.NewReader(whole)),
 	} {
-		f, err := readFrame(r, true)
+		f, err := readFrame(r, true, nil)
 		require.NoError(t, err, name)
-		require.Equal(t, frame{kindResult, 42, body}, f, name)
+		require.Equal(t, frame{kind: kindResult, id: 42, body: body}, f, name)
 	}
-	_, err := readFrame(bytes.NewReader(nil), true)
+	_, err := readFrame(bytes.NewReader(nil), true, nil)
 	require.Equal(t, io.EOF, err)
 	for _, n := range []int{1, headerSize - 1, headerSize, headerSize + 1, len(whole) - 1} {
-		_, err := readFrame(bytes.NewReader(whole[:n]), true)
+		_, err := readFrame(bytes.NewReader(whole[:n]), true, nil)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		require.NotErrorIs(t, err, errFrame, "a sender that died is no bad sender")
 	}
 	broken := errors.New("broken")
-	_, err = readFrame(io.MultiReader(bytes.NewReader(whole[:20]), iotest.ErrReader(broken)), true)
+	_, err = readFrame(io.MultiReader(bytes.NewReader(whole[:20]), iotest.ErrReader(broken)), true, nil)
 	require.ErrorIs(t, err, broken)
 
 	for name, change := range map[string]func([]byte){
@@ -145,7 +145,7 @@ func TestReadFrame(t *testing.T) {
 	} {
 		b := bytes.Clone(whole)
 		change(b)
-		_, err := readFrame(bytes.NewReader(b), true)
+		_, err := readFrame(bytes.NewReader(b), true, nil)
 		require.ErrorIs(t, err, errFrame, name)
 	}
 }
@@ -156,7 +156,7 @@ func TestALengthDoesNotAllocate(t *testing.T) {
 	h := appendFrame(nil, frame{kind: kindProve})
 	binary.LittleEndian.PutUint32(h, limits[kindProve])
 	runtime.ReadMemStats(&before)
-	_, err := readFrame(bytes.NewReader(h), false)
+	_, err := readFrame(bytes.NewReader(h), false, nil)
 	runtime.ReadMemStats(&after)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4*readChunk))
@@ -180,21 +180,21 @@ func FuzzFrames(f *testing.F) {
 	req := request{claim: sampleClaim(1), proof: []byte("p")}
 	job := sampleJobs()[1]
 	for _, fr := range []frame{
-		{kindHello, 1, h.append(nil)},
-		{kindReady, 1, rd.append(nil)},
-		{kindVerify, 2, req.append(nil)},
-		{kindProve, 3, appendJob(nil, 0, &job)},
-		{kindResult, 3, (&result{entries: make([]byte, 64), proof: []byte{1}}).append(nil)},
-		{kindProgress, 3, (&progress{}).append(nil)},
-		{kindError, 3, appendRefusal(nil, &RefusedError{1, 1, "t"})},
-		{kindSamples, 4, appendRaws(nil, 2, []Raw{{make([]byte, 32), []byte{1, 2}}})},
-		{kindSample, 4, (&sampleRequest{}).append(nil)},
+		{kind: kindHello, id: 1, body: h.append(nil)},
+		{kind: kindReady, id: 1, body: rd.append(nil)},
+		{kind: kindVerify, id: 2, body: req.append(nil)},
+		{kind: kindProve, id: 3, body: appendJob(nil, 0, &job)},
+		{kind: kindResult, id: 3, body: (&result{entries: make([]byte, 64), proof: []byte{1}}).append(nil)},
+		{kind: kindProgress, id: 3, body: (&progress{}).append(nil)},
+		{kind: kindError, id: 3, body: appendRefusal(nil, &RefusedError{1, 1, "t"})},
+		{kind: kindSamples, id: 4, body: appendRaws(nil, 2, []Raw{{make([]byte, 32), []byte{1, 2}}})},
+		{kind: kindSample, id: 4, body: (&sampleRequest{}).append(nil)},
 	} {
 		f.Add(appendFrame(nil, fr))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, fromChild := range []bool{false, true} {
-			fr, err := readFrame(bytes.NewReader(b), fromChild)
+			fr, err := readFrame(bytes.NewReader(b), fromChild, nil)
 			if err != nil {
 				continue
 			}
