@@ -6,23 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"aggnode/prover"
 	"aggnode/wire"
 )
 
 const (
-	// defaultMinInputs is the fewest raw votes and children of a job: a proof over one of either has no value.
-	defaultMinInputs = 2
-	// defaultMaxChildren is 2: each child costs 1.5 s and 0.5 GiB with lean-pq 0.7.
-	defaultMaxChildren = 2
 	// readyPoll is how often a prover that is not ready is asked again while there is work for it.
 	readyPoll = 100 * time.Millisecond
 	// probeAfter is how many sessions in a row may end with no_time before one job runs all the same, so that an estimate
@@ -31,60 +26,6 @@ const (
 	// unreadyAfter is how many sessions in a row may have material and make no proof. ARCHITECTURE.md section 5 point 8.
 	unreadyAfter = 2
 )
-
-// aggregator makes proofs. One call at a time is made.
-type aggregator interface {
-	// Prove proves a job. The deadline of ctx is hard: the prover is killed then.
-	Prove(ctx context.Context, j prover.Job) (prover.Result, error)
-	// Capabilities returns what the loaded prover can do; false before one was loaded.
-	Capabilities() (prover.Capabilities, bool)
-	Ready() bool
-}
-
-// budget grants processor time for one job.
-type budget interface {
-	Acquire(ctx context.Context) (release func(), err error)
-}
-
-// selfChecker verifies our own proofs like anybody's.
-type selfChecker interface {
-	CheckAggregate(ctx context.Context, a *wire.SignedAggregate) wire.Reason
-}
-
-// publisher hands an aggregate to the network. peers is how many it went to; none is no error.
-type publisher interface {
-	PublishAggregate(ctx context.Context, a *wire.SignedAggregate) (peers int, err error)
-}
-
-// Config says how an aggregator works. The zero value of a field means its default.
-type Config struct {
-	Enabled bool          // start in the aggregator role
-	Profile *wire.Profile // required
-	Network string        // name of the network: part of trace ids
-	Subnets []wire.SubnetID
-	// Committees is the number of attestation subnets; default 1.
-	Committees uint64
-
-	MinInputs   int // raw votes plus children of a job; default 2
-	MaxChildren int // children of a job, at most; default 2, negative for none
-
-	// WhyUnavailable explains a prover that is not ready; nil and a nil error say nothing.
-	WhyUnavailable func() error
-
-	Logger     *slog.Logger          // default: discard
-	Registerer prometheus.Registerer // default: a private registry
-	Tracer     trace.Tracer          // default: none
-}
-
-func (c *Config) validate() error {
-	switch {
-	case c.Profile == nil:
-		return errors.New("aggregator config: no profile")
-	case c.MinInputs < 0:
-		return fmt.Errorf("aggregator config: at least %d inputs", c.MinInputs)
-	}
-	return nil
-}
 
 // Aggregator runs one session a slot: see the package documentation. Methods are safe for concurrent use.
 type Aggregator struct {
@@ -103,7 +44,7 @@ type Aggregator struct {
 	outbox    *outbox
 
 	grants   chan grant       // 1: the one job that waits for the budget
-	results  chan *job        // 1: the one job that runs
+	reports  chan func()      // what job goroutines tell the loop, in order; room for two of each job, so none waits
 	sent     chan publication // outboxSize: one for each parcel; the publishing goroutine waits when it is full
 	roleSet  chan struct{}    // a 1-slot mailbox: isEnabled changed
 	workers  sync.WaitGroup   // job and publishing goroutines
@@ -115,8 +56,13 @@ type Aggregator struct {
 	// owned by Run
 	session   *session
 	lastJob   uint64
-	running   *job // the one job, waiting for the budget or proving
+	running   *job     // the one job, waiting for the budget or proving
+	planned   *finding // what follows it, nil if nothing does or nobody has looked
+	checking  []*job   // whose proofs are made and not checked yet, at most checkingMax
+	supply    supply
 	cost      costModel
+	costKey   CostKey // circumstances that cost belongs to
+	isSlow    bool    // the log says so
 	bars      *bars
 	noTime    int       // sessions in a row that ended with no_time
 	barren    int       // sessions in a row that had material and made no proof
@@ -146,7 +92,7 @@ func NewAggregator(cfg Config, pool *Pool, clock clock, prover aggregator, budge
 		log: cfg.Logger, metrics: newMetrics(cfg.Registerer, cfg.Subnets), tracer: cfg.Tracer,
 		outbox:  newOutbox(),
 		grants:  make(chan grant, 1),
-		results: make(chan *job, 1),
+		reports: make(chan func(), 2*(1+checkingMax)),
 		sent:    make(chan publication, outboxSize),
 		roleSet: make(chan struct{}, 1),
 		cost:    newCostModel(),
@@ -210,8 +156,8 @@ func (a *Aggregator) Run(ctx context.Context) error {
 			a.changeRole()
 		case g := <-a.grants:
 			a.granted(ctx, g)
-		case j := <-a.results:
-			a.finish(j)
+		case report := <-a.reports:
+			report()
 		case p := <-a.sent:
 			a.published(p)
 		}
@@ -230,11 +176,10 @@ func (a *Aggregator) stop() {
 		if g.release != nil {
 			g.release()
 		}
-	case j := <-a.results:
-		if j.outcome != JobUnknown {
-			a.end(j, j.outcome)
-		}
 	default:
+	}
+	for len(a.reports) > 0 {
+		(<-a.reports)()
 	}
 	if a.running != nil {
 		a.end(a.running, JobCancelled)
@@ -248,11 +193,17 @@ func (a *Aggregator) stop() {
 	for _, p := range a.outbox.empty() {
 		a.published(publication{parcel: p, outcome: JobCancelled})
 	}
+	a.keepCost()
 }
 
 func (a *Aggregator) changeRole() {
-	if !a.isActive.Load() && a.running != nil {
-		a.running.cancel()
+	if !a.isActive.Load() {
+		if a.running != nil {
+			a.running.cancel()
+		}
+		for _, j := range a.checking {
+			j.cancel()
+		}
 	}
 	if a.isActive.Load() {
 		a.setWhy("")
@@ -266,6 +217,7 @@ func (a *Aggregator) advance(ctx context.Context) time.Time {
 	if a.clock.BeforeGenesis() {
 		return a.clock.SlotStart(0)
 	}
+	a.metrics.usefulSeconds.Add(a.supply.idle(a.clock.Now()).Seconds())
 	slot := a.clock.Slot()
 	if a.session == nil || a.session.slot != slot {
 		if a.session != nil {
@@ -276,6 +228,7 @@ func (a *Aggregator) advance(ctx context.Context) time.Time {
 	s := a.session
 	if !a.isActive.Load() {
 		s.reason = SessionNotAggregator
+		a.supply.done(a.clock.Now())
 		return s.watch.times.end
 	}
 	if s.reason == SessionNotAggregator {
@@ -283,24 +236,29 @@ func (a *Aggregator) advance(ctx context.Context) time.Time {
 	}
 	now := a.clock.Now()
 	v := a.view(slot)
-	if a.running != nil || now.Before(a.notReady) {
-		isTriggered, wake := s.watch.hold(now, v)
-		if isTriggered {
+	if a.running != nil || len(a.checking) == checkingMax || now.Before(a.notReady) {
+		t, due, wake := s.watch.hold(now, v)
+		if t != triggerNone {
 			a.metrics.coalesced.Inc()
+			s.quorum(t, due)
 			s.isHeld = s.isHeld || a.running != nil && a.running.session != s
+			if a.running != nil {
+				a.planAhead(ctx)
+			}
 		}
 		if a.running == nil && a.notReady.Before(wake) {
 			wake = a.notReady
 		}
 		return wake
 	}
-	t, wake := s.watch.next(now, v)
+	t, at := s.watch.next(now, v)
 	if t == triggerNone {
-		return wake
+		return at
 	}
 	a.metrics.triggers[t].Inc()
+	s.quorum(t, at)
 	s.watch.consume(now, v)
-	a.plan(ctx, t)
+	a.plan(ctx, t, at)
 	return a.clock.Now() // whatever happened, look again
 }
 
@@ -320,9 +278,18 @@ func (a *Aggregator) view(slot wire.Slot) view {
 }
 
 func (a *Aggregator) openSession(slot wire.Slot) {
-	a.session = &session{slot: slot, watch: watch{times: timesOf(a.clock, slot), expected: a.pool.Expected()}}
+	w := watch{times: timesOf(a.clock, slot), expected: a.pool.Expected()}
+	if a.session != nil {
+		w.since = a.session.watch.since
+	}
+	a.session = &session{slot: slot, watch: w}
 	a.cost.decay()
+	a.recall()
+	a.saySlow()
 	a.bars.prune(slot)
+	if ratio, ok := a.supply.next(); ok {
+		a.metrics.busyRatio.Set(ratio)
+	}
 	a.metrics.fixedScale.Set(a.cost.fixed)
 	a.metrics.rawScale.Set(a.cost.raw)
 	a.metrics.childScale.Set(a.cost.child)
@@ -331,7 +298,8 @@ func (a *Aggregator) openSession(slot wire.Slot) {
 // closeSession writes the slot line and judges the session.
 func (a *Aggregator) closeSession() {
 	s := a.session
-	inFlight := a.running != nil && a.running.session == s && a.running.slot() == s.slot
+	isOf := func(j *job) bool { return j.session == s && j.slot() == s.slot }
+	inFlight := a.running != nil && isOf(a.running) || slices.ContainsFunc(a.checking, isOf)
 	votes, _ := a.pool.Progress(s.slot)
 	// A session that was held all along made no decision; what it had is told by its votes.
 	if s.isHeld && s.reason == SessionUnknown && votes.Votes >= a.cfg.MinInputs {

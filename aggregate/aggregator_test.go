@@ -51,9 +51,6 @@ func TestSoleAggregatorWithoutPeers(t *testing.T) {
 		require.InDelta(t, 20, r.value("aggnode_sessions_total", "proved"), 0)
 		require.InDelta(t, 1, r.value("lean_is_aggregator"), 0)
 		require.Len(t, r.slotLines(), 20)
-		own := r.pool.List()
-		require.Len(t, own, 20)
-		require.Equal(t, SourceOwn, own[0].Source)
 	})
 }
 
@@ -110,12 +107,12 @@ func TestWedgedProver(t *testing.T) {
 			r.prover.next = append(r.prover.next, hangs)
 		}
 		r.everySlot(2, func(s wire.Slot) { r.vote(dataOf(s, "a"), upTo(8)...) })
-		r.wait(time.Second) // the deadline of the second job may lie past its slot
+		r.wait(3 * time.Second) // the deadline of the second job may lie past its slot
 		ok, why := r.agg.Ready()
-		require.False(t, ok, "not ready within two slots")
+		require.False(t, ok, "not ready after two slots")
 		require.Contains(t, why, "timed_out")
-		r.until(2, 0, 0)
-		r.everySlot(10, func(s wire.Slot) { r.vote(dataOf(s, "a"), upTo(8)...) })
+		r.until(3, 0, 0)
+		r.everySlot(9, func(s wire.Slot) { r.vote(dataOf(s, "a"), upTo(8)...) })
 		r.prover.set(func(f *fakeProver) { f.next = nil })
 		r.everySlot(6, func(s wire.Slot) { r.vote(dataOf(s, "a"), upTo(8)...) })
 		ok, why = r.agg.Ready()
@@ -245,12 +242,12 @@ func TestPhasesAddUp(t *testing.T) {
 			}
 		}
 		require.InDelta(t, 0.64, sums["lean_pq_sig_aggregated_signatures_building_time_seconds"], 0.001)
-		require.InDelta(t, 0.1, sums["aggnode_job_phase_seconds check"], 0.001)
+		require.InDelta(t, 0.14, sums["aggnode_job_phase_seconds check"], 0.001)
 		total := 0.0
 		for _, p := range phaseCodes[phaseSnapshot:] {
 			total += sums["aggnode_job_phase_seconds "+p]
 		}
-		require.InEpsilon(t, 0.96, total, 0.01)
+		require.InEpsilon(t, 1.0, total, 0.01)
 		require.InEpsilon(t, sums["lean_committee_signatures_aggregation_time_seconds"], total, 0.05)
 	})
 }

@@ -2,14 +2,17 @@ package aggregate
 
 import "time"
 
-// Shape of the cost of one job, as parts of what the hello job of two raw signatures took. From lean-pq 0.7.0 on two
-// quiet cores: 2 raw 0.57 s, 64 raw 1.43 s, one child 1.66 s, two 2.93 s. A straight line through 2 and 64 raw
-// over-estimates the flat stretch up to 32 by a third, on the safe side.
+// shape is what one job costs, as parts of what the hello job of two raw signatures took: fixed, for each raw signature,
+// for each child.
+type shape struct{ fixed, raw, child float64 }
+
+// defaultShape is that of lean-pq 0.7.0 on two quiet cores: 2 raw 0.57 s, 64 raw 1.43 s, one child 1.66 s, two 2.93 s. A
+// straight line through 2 and 64 raw over-estimates the flat stretch up to 32 by a third, on the safe side. `aggnode bench
+// prover` measures the shape of another machine.
+var defaultShape = shape{fixed: 1 - helloRaw*0.024, raw: 0.024, child: 2.3}
+
 const (
-	helloRaw  = 2 // raw signatures of the hello job
-	fixedPart = 1 - helloRaw*rawPart
-	rawPart   = 0.024 // of the hello job, for each raw signature
-	childPart = 2.3   // of the hello job, for each child: 1.1 to 1.5 s
+	helloRaw = 2 // raw signatures of the hello job
 	// unmeasuredHello stands for a backend that measured nothing at hello: one inside this process, which checks
 	// 434 signatures in 40 ms (bundle, 2 cores).
 	unmeasuredHello = 50 * time.Millisecond
@@ -38,11 +41,14 @@ const (
 // that is learnt from what jobs took. Owned by the aggregator's loop; a copy is a consistent value.
 type costModel struct {
 	hello             time.Duration // of the loaded prover
+	shape             shape         // of its jobs
 	fixed, raw, child float64       // observed over seed; 1 = as at hello
 	hasLearnt         bool          // anything was observed
 }
 
-func newCostModel() costModel { return costModel{hello: unmeasuredHello, fixed: 1, raw: 1, child: 1} }
+func newCostModel() costModel {
+	return costModel{hello: unmeasuredHello, shape: defaultShape, fixed: 1, raw: 1, child: 1}
+}
 
 // seed takes the figure of a prover that was just loaded, zero from one that did not measure. What was learnt before is
 // kept, in seconds: a prover that was killed for being slow must not make the model forget that it was.
@@ -66,19 +72,19 @@ func (m *costModel) set(fixed, raw, child float64) {
 }
 
 // parts are the seed times of the three parts of a job, in units of the hello job.
-func parts(raw, children int) (fixed, raws, kids float64) {
-	return fixedPart, rawPart * float64(raw), childPart * float64(children)
+func (m *costModel) parts(raw, children int) (fixed, raws, kids float64) {
+	return m.shape.fixed, m.shape.raw * float64(raw), m.shape.child * float64(children)
 }
 
 // predict returns the expected wall time of a job, at least 1 ms.
 func (m *costModel) predict(raw, children int) time.Duration {
-	f, r, c := parts(raw, children)
+	f, r, c := m.parts(raw, children)
 	return max(time.Duration(float64(m.hello)*(m.fixed*f+m.raw*r+m.child*c)), time.Millisecond)
 }
 
 // atHello returns what the job takes when nothing else runs, as measured at hello.
 func (m *costModel) atHello(raw, children int) time.Duration {
-	f, r, c := parts(raw, children)
+	f, r, c := m.parts(raw, children)
 	return time.Duration(float64(m.hello) * (f + r + c))
 }
 
@@ -100,8 +106,8 @@ func (m *costModel) rawWithin(d time.Duration, children, most int) int {
 // observe learns from a job. isBound says that the job was killed, which moves the model up but never down.
 //
 // A leaf job corrects fixed and per raw, each by its share in the job and by how little it is trusted (one step of a
-// filter with constant, independent variances): jobs of different sizes tell the two apart. A job with children corrects per child alone, because recursion loads the machine in another
-// way and says nothing about leaf jobs.
+// filter with constant, independent variances): jobs of different sizes tell the two apart. A job with children corrects
+// per child alone, because recursion loads the machine in another way and says nothing about leaf jobs.
 func (m *costModel) observe(raw, children int, wall time.Duration, isBound bool) {
 	predicted := m.predict(raw, children)
 	if isBound {
@@ -111,7 +117,7 @@ func (m *costModel) observe(raw, children int, wall time.Duration, isBound bool)
 		return
 	}
 	m.hasLearnt = true
-	f, r, c := parts(raw, children)
+	f, r, c := m.parts(raw, children)
 	miss := costWeight * float64(wall-predicted) / float64(m.hello)
 	if children > 0 {
 		m.set(m.fixed, m.raw, m.child+miss/c)
@@ -125,4 +131,22 @@ func (m *costModel) observe(raw, children int, wall time.Duration, isBound bool)
 func (m *costModel) decay() {
 	to := func(s float64) float64 { return s + costDecay*(1-s) }
 	m.set(to(m.fixed), to(m.raw), to(m.child))
+}
+
+// slowness is how many times longer than at hello the smallest leaf job is predicted to take.
+func (m *costModel) slowness() float64 {
+	return float64(m.predict(helloRaw, 0)) / float64(m.atHello(helloRaw, 0))
+}
+
+// cost returns what the model predicts, in seconds.
+func (m *costModel) cost() Cost {
+	hello := m.hello.Seconds()
+	return Cost{Fixed: hello * m.shape.fixed * m.fixed, Raw: hello * m.shape.raw * m.raw, Child: hello * m.shape.child * m.child}
+}
+
+// load takes up what was learnt in an earlier run. It decays towards hello like everything that is learnt.
+func (m *costModel) load(c Cost) {
+	hello := m.hello.Seconds()
+	m.set(c.Fixed/(hello*m.shape.fixed), c.Raw/(hello*m.shape.raw), c.Child/(hello*m.shape.child))
+	m.hasLearnt = true
 }

@@ -10,15 +10,17 @@
 // goroutine files it under (data root, validator) and wakes the [Aggregator]. The aggregator's loop asks the slot's
 // session whether the vote completes something (trigger.go), takes a snapshot (references only), and lets decide choose
 // the material of one job (planner.go), a pure function of snapshot, clock, capabilities and cost model. The job waits
-// for the budget, is planned again if the pool changed meanwhile, is proved, checked by the verifier like anybody's
-// aggregate, put into the pool and then into the outbox, from which a goroutine of its own publishes in order of value.
-// Raw votes stay until their slot is pruned, so that a later, wider job proves flat over all of them.
+// for the budget, is planned again if the pool changed meanwhile, and is proved. The prover then has its next job, which was
+// planned while this one ran (ahead.go), while the proof is checked by the verifier like anybody's aggregate (selfcheck.go),
+// put into the pool and then into the outbox, from which a goroutine of its own publishes in order of value. Raw votes stay
+// until their slot is pruned, so that a later, wider job proves flat over all of them.
 //
 // # Concurrency
 //
 // Pool: one writer, the goroutine of [Pool.Run] (invariant 7); everybody else sends to the inbox or reads immutable
-// snapshots. Aggregator: one loop goroutine owns sessions, cost model and bars; at most one job goroutine and one
-// publishing goroutine work for it. [Aggregator.Run] waits for all of them.
+// snapshots. Aggregator: one loop goroutine owns sessions, jobs, cost model and bars; a goroutine for the job that is proved,
+// one for each of at most four proofs in self-check and one that publishes work for it and report to it.
+// [Aggregator.Run] waits for all of them.
 //
 // # Failure policy
 //

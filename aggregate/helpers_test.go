@@ -313,6 +313,7 @@ type fakeNetwork struct {
 
 	mu        sync.Mutex
 	peers     int
+	checkTime time.Duration // of a self-check
 	stall     time.Duration
 	failures  int // of the next publications
 	noAnswers int // of the next checks
@@ -322,7 +323,16 @@ type fakeNetwork struct {
 	onSent    func(*wire.SignedAggregate) // may be nil
 }
 
-func (n *fakeNetwork) CheckAggregate(_ context.Context, a *wire.SignedAggregate) wire.Reason {
+func (n *fakeNetwork) CheckAggregate(ctx context.Context, a *wire.SignedAggregate) wire.Reason {
+	n.mu.Lock()
+	timer := time.NewTimer(n.checkTime)
+	n.mu.Unlock()
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return wire.ReasonStopping
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.checks++
@@ -446,7 +456,7 @@ func newRig(t testing.TB, c rigConfig) *rig {
 		t: t, clock: &testClock{genesis: time.Now().Add(c.genesisIn), slot: c.slot}, registry: testRegistry(t, c.validators),
 		reg: prometheus.NewRegistry(), prover: c.prover, budget: &fakeBudget{},
 	}
-	r.net = &fakeNetwork{registry: r.registry, peers: 3}
+	r.net = &fakeNetwork{registry: r.registry, peers: 3, checkTime: 20 * time.Millisecond}
 	logger := slog.New(journal{clock: r.clock, mu: &r.mu, lines: &r.lines})
 	var err error
 	r.pool, err = NewPool(PoolConfig{Committees: c.committees, Subnets: c.subnets, Logger: logger, Registerer: r.reg}, r.registry, r.clock)

@@ -18,7 +18,8 @@ const (
 	hardFactor = 2
 )
 
-// job is one proof in the making. The loop owns it, but between a grant and its result the job's goroutine does.
+// job is one proof in the making. The loop owns it; its goroutine reads id, plan, ctx and span, which do not change any
+// more when it is started.
 type job struct {
 	id       uint64
 	session  *session // in which it was planned
@@ -26,18 +27,19 @@ type job struct {
 	plan     *plan
 	material uint64 // version of the pool that the plan was made on
 	began    time.Time
+	ends     time.Time // predicted, once it was started
+	quorumAt time.Time // see session; zero but for the first job over the slot's own votes
 	cancel   context.CancelFunc
 	ctx      context.Context // request-scoped: lives as long as the job
 	span     trace.Span
 	waitSpan trace.Span
 
-	// set by the job's goroutine
-	pooled  *Pooled
-	outcome JobOutcome // JobUnknown while its proof is good and on its way out
-	wall    time.Duration
-	proved  bool // the proof passed the self-check
-	isBound bool // wall is a lower bound: the job was killed
-	err     error
+	wall     time.Duration // of the prover call
+	provedAt time.Time
+	proved   bool // the proof passed the self-check
+	pooled   *Pooled
+	outcome  JobOutcome // JobUnknown until it has ended
+	err      error
 }
 
 // slot is the slot of the job's votes.
@@ -59,21 +61,30 @@ type publication struct {
 	err     error // why it was given up
 }
 
-// plan acts on a trigger: snapshot, decision, and a job if there is one to do.
-func (a *Aggregator) plan(ctx context.Context, t trigger) {
+// plan acts on a trigger that is due: snapshot, decision, and a job if there is one to do.
+func (a *Aggregator) plan(ctx context.Context, t trigger, due time.Time) {
 	began := a.clock.Now()
-	d, snapshot, ok := a.decide(ctx)
-	if !ok || d.plan == nil {
+	f, ok := a.takePlanned()
+	if !ok {
+		f, ok = a.find(ctx, began, a.checking)
+	}
+	if !ok {
 		return
 	}
+	a.note(&f)
+	if f.plan == nil {
+		a.metrics.usefulSeconds.Add(a.supply.done(a.clock.Now()).Seconds())
+		return
+	}
+	a.supply.want(due)
 	if !a.prover.Ready() {
 		a.unavailable()
 		return
 	}
 	a.lastJob++
-	j := &job{id: a.lastJob, session: a.session, trigger: t, plan: d.plan, material: snapshot.Version, began: began}
+	j := &job{id: a.lastJob, session: a.session, trigger: t, plan: f.plan, material: f.snapshot.Version, began: began}
 	j.ctx, j.cancel = context.WithCancel(ctx)
-	a.traceJob(j, snapshot)
+	a.traceJob(j, f.snapshot)
 	a.running = j
 	a.isBusy.Store(true)
 	a.workers.Go(func() {
@@ -82,32 +93,34 @@ func (a *Aggregator) plan(ctx context.Context, t trigger) {
 	})
 }
 
-// decide takes a snapshot and looks for a job; false when the pool has stopped.
-func (a *Aggregator) decide(ctx context.Context) (decision, *Snapshot, bool) {
+// note tells the session what was found for it.
+func (a *Aggregator) note(f *finding) {
+	if !f.ownWaits && a.session.note(&f.decision) {
+		a.metrics.jobs[JobNoTime].Inc()
+	}
+}
+
+// find takes a snapshot and looks for a job that is to start at a moment, with the proofs of the jobs under way counted as
+// there; false when the pool has stopped.
+func (a *Aggregator) find(ctx context.Context, start time.Time, underWay []*job) (finding, bool) {
 	s := a.session
 	began := a.clock.Now()
 	snapshot, err := a.pool.Snapshot(ctx)
 	if err != nil {
-		return decision{}, nil, false
+		return finding{}, false
 	}
-	caps := a.capabilities()
 	now := a.clock.Now()
 	progress, _ := a.pool.Progress(s.slot)
 	in := planInput{
-		slot: s.slot, limits: limitsOf(&a.cfg, caps), cost: a.cost, bars: a.bars,
+		slot: s.slot, limits: limitsOf(&a.cfg, a.capabilities()), cost: a.cost, bars: a.bars,
 		ownWaits: !s.watch.mayPlanOwn(now, progress),
 		isProbe:  a.noTime >= probeAfter && s.jobs == 0,
 	}
-	s.watch.times.input(now, &in)
-	d := decide(snapshot, in)
-	if !in.ownWaits {
-		if s.note(&d) {
-			a.metrics.jobs[JobNoTime].Inc()
-		}
-	}
+	s.watch.times.input(start, &in)
+	f := finding{slot: s.slot, decision: decide(snapshot.covering(underWay), in), snapshot: snapshot, ownWaits: in.ownWaits}
 	a.metrics.observePhase(phaseSnapshot, now.Sub(began))
 	a.metrics.observePhase(phasePlan, a.clock.Now().Sub(now))
-	return d, snapshot, true
+	return f, true
 }
 
 // capabilities are those of the loaded prover. Before one was loaded they are enough to say whether there is material.
@@ -127,8 +140,15 @@ func (a *Aggregator) unavailable() {
 			s.why = err.Error()
 		}
 	}
-	s.watch.remembered = true
+	a.follow()
 	a.notReady = a.clock.Now().Add(readyPoll)
+}
+
+// follow has the session look again, whatever the state of its votes.
+func (a *Aggregator) follow() {
+	if a.session != nil {
+		a.session.watch.remember(a.clock.Now())
+	}
 }
 
 // granted starts the job that waited for the budget, planned again if the pool has changed or time has run out.
@@ -152,13 +172,15 @@ func (a *Aggregator) granted(ctx context.Context, g grant) {
 	_, version := a.pool.Progress(j.slot())
 	isLate := !j.plan.isProbe && a.clock.Now().Add(j.plan.cost).After(j.plan.deadline)
 	if version != j.material || isLate {
-		d, snapshot, ok := a.decide(ctx)
-		switch {
-		case !ok:
+		f, ok := a.find(ctx, a.clock.Now(), a.checking)
+		if !ok {
 			g.release()
 			a.end(j, JobCancelled)
 			return
-		case d.plan == nil:
+		}
+		a.note(&f)
+		switch {
+		case f.plan == nil:
 			g.release()
 			if isLate {
 				a.end(j, JobNoTime)
@@ -166,17 +188,20 @@ func (a *Aggregator) granted(ctx context.Context, g grant) {
 				a.end(j, JobSuperseded)
 			}
 			return
-		case d.plan.key != j.plan.key:
+		case f.plan.key != j.plan.key:
+			a.planned = nil // it counted on the other plan
 			a.metrics.jobs[JobSuperseded].Inc()
 			endJobSpan(j, JobSuperseded)
-			j.plan = d.plan
-			a.traceJob(j, snapshot)
+			j.plan = f.plan
+			a.traceJob(j, f.snapshot)
 			j.waitSpan.End()
 		}
-		j.plan, j.material = d.plan, snapshot.Version
+		j.plan, j.material = f.plan, f.snapshot.Version
 	}
 	if s := j.session; j.slot() == s.slot {
-		s.jobs++
+		if s.jobs++; s.jobs == 1 {
+			j.quorumAt = s.quorumAt
+		}
 		if now := a.clock.Now(); now.Before(s.watch.times.boundary) {
 			a.metrics.early(s.watch.times.boundary.Sub(now))
 		}
@@ -184,10 +209,10 @@ func (a *Aggregator) granted(ctx context.Context, g grant) {
 	hard := a.hardDeadline(j.plan)
 	input := j.plan.job(keyring{a.pool.registry})
 	input.Overdue, input.CPUMax = a.overdue(j.plan)
-	a.workers.Go(func() {
-		a.prove(j, input, hard, g.release)
-		a.results <- j
-	})
+	now := a.clock.Now()
+	j.ends = now.Add(j.plan.cost)
+	a.metrics.usefulSeconds.Add(a.supply.done(now).Seconds())
+	a.workers.Go(func() { a.work(j, input, hard, g.release) })
 }
 
 // overdue is from when on the prover is killed unless it was starved: 2·prediction + 0.5 s, but not before the job's own
@@ -215,48 +240,35 @@ func (a *Aggregator) expires(slot wire.Slot) time.Time {
 	return a.clock.SlotStart(slot + aggregateWindow)
 }
 
-// finish takes the result of a job: the model learns, inputs at fault are barred, a good proof goes out.
-func (a *Aggregator) finish(j *job) {
-	p := j.plan
-	switch j.outcome {
+// finish takes the end of a prover call: the model learns, inputs at fault are barred, and the prover is free.
+func (a *Aggregator) finish(r proof) {
+	j, p := r.job, r.job.plan
+	j.wall, j.provedAt, j.err = r.wall, r.ended, r.err
+	a.supply.proved(&r)
+	a.metrics.quorumToProver(j, r.accepted)
+	switch r.outcome {
 	case JobRefused:
 		a.bar(j)
 	case JobCrashed, JobTimedOut:
-		if j.isBound {
-			a.cost.observe(len(p.raw), len(p.children), j.wall, true)
+		if r.isBound {
+			a.cost.observe(len(p.raw), len(p.children), r.wall, true)
 		}
 		if a.bars.addCrash(p.key, j.slot()) {
 			a.log.Warn("job quarantined", "slot", uint64(j.slot()), "data_root", p.group.Root.Short(), "raw", len(p.raw),
-				"children", len(p.children), "outcome", j.outcome.String())
+				"children", len(p.children), "outcome", r.outcome.String())
 		}
 	case JobBadOutput:
 		a.bars.quarantine(p.key, j.slot())
-		a.setWhy("a proof failed the self-check: " + j.err.Error())
-	case JobCancelled:
-	case JobUnknown, JobSuperseded, JobLate, JobPublished, JobNoTime:
-		a.cost.observe(len(p.raw), len(p.children), j.wall, false)
-	}
-	if j.outcome != JobUnknown {
-		if !j.proved {
-			a.notReady = a.clock.Now().Add(readyPoll) // what failed at once must not be tried in a tight loop
-		}
-		a.end(j, j.outcome)
+		a.setWhy("a proof failed the self-check: " + r.err.Error())
+	case JobCancelled, JobSuperseded, JobLate, JobPublished, JobNoTime:
+	case JobUnknown:
+		a.cost.observe(len(p.raw), len(p.children), r.wall, false)
+		a.checking = append(a.checking, j)
+		a.release()
 		return
 	}
-	a.release(j)
-	a.settle(j)
-	parcel := &parcel{job: j, expires: a.expires(j.slot())}
-	if a.cfg.Profile.HoldUntilInterval2 {
-		parcel.notBefore = a.clock.IntervalStart(j.slot(), 2)
-	}
-	superseded, over := a.outbox.put(parcel)
-	a.metrics.outbox.Set(float64(a.outbox.len()))
-	for _, q := range superseded {
-		a.published(publication{parcel: q, outcome: JobSuperseded})
-	}
-	for _, q := range over {
-		a.published(publication{parcel: q, outcome: JobLate})
-	}
+	a.notReady = r.accepted.Add(readyPoll) // what failed at once must not be tried in a tight loop
+	a.end(j, r.outcome)
 }
 
 // bar takes the input that the prover named out of the next plans, or else the whole plan.
@@ -277,13 +289,10 @@ func (a *Aggregator) bar(j *job) {
 }
 
 // release frees the place of the one job. Whatever it left undone is looked at next.
-func (a *Aggregator) release(j *job) {
-	j.cancel()
+func (a *Aggregator) release() {
 	a.running = nil
 	a.isBusy.Store(false)
-	if a.session != nil {
-		a.session.watch.remembered = true
-	}
+	a.follow()
 }
 
 // settle tells the session, and the readiness if the session is over, whether the job made a proof.
@@ -313,7 +322,8 @@ func (a *Aggregator) settle(j *job) {
 // end closes a job that has nothing to publish.
 func (a *Aggregator) end(j *job, o JobOutcome) {
 	j.outcome = o
-	a.release(j)
+	a.planned = nil // it counted on this proof
+	a.release()
 	a.settle(j)
 	a.close(j, o)
 }
@@ -321,6 +331,7 @@ func (a *Aggregator) end(j *job, o JobOutcome) {
 // close counts the outcome: the one place where a job ends.
 func (a *Aggregator) close(j *job, o JobOutcome) {
 	j.outcome = o
+	j.cancel()
 	a.metrics.jobs[o].Inc()
 	endJobSpan(j, o)
 	level := a.log.Debug

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
 
 	"aggnode/wire"
 )
@@ -20,8 +21,10 @@ var (
 
 // Fine buckets of our own.
 var (
-	phaseBuckets   = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
-	publishBuckets = []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10, 12, 16, 24}
+	phaseBuckets = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+	// handoverBuckets resolve the milliseconds between two steps of a job.
+	handoverBuckets = []float64{.001, .002, .003, .005, .0075, .01, .0125, .015, .0175, .02, .0225, .025, .03, .035, .04, .05, .06, .08, .1, .15, .25, .5, 1, 2.5, 5}
+	publishBuckets  = []float64{0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10, 12, 16, 24}
 )
 
 // phase is a part of a job: a metric label.
@@ -70,6 +73,10 @@ type metrics struct {
 	phases        [phaseEnd]prometheus.Observer
 	byInput       *prometheus.HistogramVec
 	busySeconds   prometheus.Counter
+	usefulSeconds prometheus.Counter
+	busyRatio     prometheus.Gauge
+	toProver      prometheus.Histogram
+	toWire        prometheus.Histogram
 	publishDelay  prometheus.Histogram
 	publishErrors prometheus.Counter
 	noPeers       prometheus.Counter
@@ -135,6 +142,10 @@ func newMetrics(reg prometheus.Registerer, subnets []wire.SubnetID) *metrics {
 		coalesced:     r.counter("aggnode_aggregation_triggers_coalesced_total", "Triggers that came while a job was running and were folded into its follow-up."),
 		byInput:       r.histograms("aggnode_prove_seconds", "Wall time of the prover call, by coarse size of the input.", inputBuckets, "raw", "children"),
 		busySeconds:   r.counter("aggnode_prover_busy_seconds_total", "Wall time spent in prover calls, whatever came of them."),
+		usefulSeconds: r.counter("aggnode_prover_useful_seconds_total", "Time in which the prover proved, or could have: a job was due and none was being proved, whatever the reason. The busy ratio is aggnode_prover_busy_seconds_total over this."),
+		busyRatio:     r.gauge("aggnode_prover_busy_ratio", "Share of the time in which there was something to prove that the prover proved, over the last 16 slots."),
+		toProver:      r.histogram("aggnode_quorum_to_prover_seconds", "From the moment a job over the slot's own votes was due, the last vote that it needed verified, to the prover beginning the first such job.", handoverBuckets),
+		toWire:        r.histogram("aggnode_proof_to_wire_seconds", "From the prover's answer to the publication of the aggregate, self-check included.", handoverBuckets),
 		publishDelay:  r.histogram("aggnode_aggregate_published_delay_seconds", "From the start of its slot to the publication of an own aggregate.", publishBuckets),
 		publishErrors: r.counter("aggnode_aggregate_publish_errors_total", "Publications that the network layer refused; they are tried again."),
 		noPeers:       r.counter("aggnode_aggregate_published_without_peers_total", "Own aggregates that were published while no peer took the topic."),
@@ -215,14 +226,27 @@ func (m *metrics) early(lead time.Duration) {
 func (m *metrics) observePhase(p phase, d time.Duration) { m.phases[p].Observe(d.Seconds()) }
 
 // observeProof counts a prover call.
-func (m *metrics) observeProof(j *job, err error) {
-	m.busySeconds.Add(max(j.wall.Seconds(), 0))
-	m.observePhase(phaseProve, j.wall)
+func (m *metrics) observeProof(p *plan, wall time.Duration, err error) {
+	seconds := max(wall.Seconds(), 0)
+	m.busySeconds.Add(seconds)
+	m.usefulSeconds.Add(seconds)
+	m.observePhase(phaseProve, wall)
 	if err != nil {
 		return
 	}
-	m.building.Observe(j.wall.Seconds())
-	m.byInput.WithLabelValues(coarse(len(j.plan.raw)), coarse(len(j.plan.children))).Observe(j.wall.Seconds())
+	m.building.Observe(seconds)
+	m.byInput.WithLabelValues(coarse(len(p.raw)), coarse(len(p.children))).Observe(seconds)
+}
+
+// quorumToProver counts the first job over a slot's own votes.
+func (m *metrics) quorumToProver(j *job, accepted time.Time) {
+	if j.quorumAt.IsZero() {
+		return
+	}
+	d := accepted.Sub(j.quorumAt)
+	m.toProver.Observe(d.Seconds())
+	j.session.toProver = d
+	j.span.SetAttributes(attribute.Int64("quorum_to_prover_ms", d.Milliseconds()))
 }
 
 // coarse is a label from a closed set of seven for a number of inputs.

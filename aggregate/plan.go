@@ -70,23 +70,30 @@ func (p *plan) job(keys keyring) prover.Job {
 		j.Raw = append(j.Raw, prover.Raw{PublicKey: keys.key(r.Index), Signature: r.Signature})
 	}
 	for _, c := range p.children {
-		signers := make([][]byte, 0, c.Aggregate.Participants.Count())
-		c.Aggregate.Participants.ForEach(func(v wire.ValidatorIndex) { signers = append(signers, keys.key(v)) })
 		j.Children = append(j.Children, prover.Child{
-			Claim: prover.Claim{Message: p.group.Root, Epoch: uint32(epoch), SignerSet: prover.NewSignerSet(signers)},
+			Claim: prover.Claim{Message: p.group.Root, Epoch: uint32(epoch), SignerSet: keys.signerSet(c.Aggregate.Participants)},
 			Proof: c.Aggregate.Proof,
 		})
 	}
 	return j
 }
 
-// keyring gives the attestation keys in the form that the prover takes.
+// keyring gives the attestation keys in the form that the prover takes, which is the one that the registry keeps. All
+// validators of the pool are in the registry.
 type keyring struct{ registry *pubkeycache.Registry }
 
 func (k keyring) key(v wire.ValidatorIndex) []byte {
-	key, ok := k.registry.AttestationKey(v)
+	key, ok := k.registry.AttestationKeyBytes(v)
 	if !ok {
 		panic(fmt.Sprintf("aggregate: validator %d in the pool, but not in the registry", v))
 	}
-	return key[:]
+	return key
+}
+
+func (k keyring) signerSet(p wire.Participants) []byte {
+	keys, err := k.registry.SignerKeys(p)
+	if err != nil {
+		panic("aggregate: a pooled aggregate without a signer set: " + err.Error())
+	}
+	return keys
 }

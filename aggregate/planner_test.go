@@ -21,7 +21,7 @@ func inputAt(slot wire.Slot) planInput {
 	return planInput{
 		now: planTime, slot: slot, timely: planTime.Add(time.Minute), late: planTime.Add(2 * time.Minute), lateOwn: planTime.Add(2 * time.Minute),
 		limits: limits{maxRaw: wire.RegistryLimit, maxSigners: wire.RegistryLimit, maxChildren: 2, minInputs: 2},
-		cost:   costModel{hello: 600 * time.Millisecond, fixed: 1, raw: 1, child: 1},
+		cost:   costModel{shape: defaultShape, hello: 600 * time.Millisecond, fixed: 1, raw: 1, child: 1},
 		bars:   newBars(),
 	}
 }

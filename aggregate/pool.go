@@ -25,8 +25,6 @@ const (
 	inboxWait = 5 * time.Millisecond
 	// drainMax is how many items the owner files between two looks at everything else.
 	drainMax = 256
-	// recordMax bounds the history for List, in aggregates: 8 slots of 64 committees.
-	recordMax = 512
 
 	// defaultAggregates bounds the pooled aggregates: 64 committees in each of 3 slots, and some merges.
 	defaultAggregates = 256
@@ -83,6 +81,7 @@ func (c *PoolConfig) validate() error {
 type item struct {
 	vote  *wire.SignedAttestation
 	root  wire.DataRoot
+	at    time.Time // when the vote was handed in
 	merge *Pooled
 }
 
@@ -111,8 +110,6 @@ type Pool struct {
 	mu       sync.Mutex
 	progress [rawWindow + 2]slotProgress // guarded by mu: of the slots that the book holds
 	version  uint64                      // guarded by mu
-	records  []Record                    // guarded by mu: ascending ID, at most recordMax
-	lastID   uint64                      // guarded by mu
 }
 
 type slotProgress struct {
@@ -162,7 +159,7 @@ func (p *Pool) Expected() int { return p.expected }
 // AddAttestation takes a verified vote. False means that the inbox stayed full for 5 ms, or that the pool has stopped:
 // the vote is lost and the caller says pool_full. A vote that is of no use any more is taken and dropped, counted.
 func (p *Pool) AddAttestation(ctx context.Context, a *wire.SignedAttestation, root wire.DataRoot) bool {
-	return p.add(ctx, item{vote: a, root: root})
+	return p.add(ctx, item{vote: a, root: root, at: p.clock.Now()})
 }
 
 // AddAggregate takes a verified aggregate from the network, on the same terms.
@@ -277,28 +274,12 @@ func (p *Pool) file(it item) {
 	now := p.clock.Slot()
 	var r refusal
 	if it.vote != nil {
-		r = p.book.addRaw(it.vote, it.root, now, p.clock.Now())
+		r = p.book.addRaw(it.vote, it.root, now, it.at)
 		p.metrics.votes[r].Inc()
 		return
 	}
 	r = p.book.addAggregate(it.merge, now)
 	p.metrics.merges[r].Inc()
-	if r == kept {
-		p.remember(it.merge)
-	}
-}
-
-func (p *Pool) remember(a *Pooled) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.lastID++
-	if len(p.records) == recordMax {
-		p.records = slices.Delete(p.records, 0, recordMax/8)
-	}
-	p.records = append(p.records, Record{
-		ID: p.lastID, Slot: a.Aggregate.Data.Slot, Root: a.Root, Participants: a.Aggregate.Participants,
-		ProofSize: len(a.Aggregate.Proof), Source: a.Source, Added: a.Added,
-	})
 }
 
 // publish makes what changed in the book visible and wakes the aggregator.

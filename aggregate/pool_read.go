@@ -4,21 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"aggnode/wire"
 )
-
-// Record is what is remembered of an aggregate after its proof is gone: one line of the API.
-type Record struct {
-	ID           uint64 // ascending, from 1
-	Slot         wire.Slot
-	Root         wire.DataRoot
-	Participants wire.Participants
-	ProofSize    int // bytes
-	Source       Source
-	Added        time.Time
-}
 
 // Snapshot returns the material of the pool, with everything in it that was added before the call.
 func (p *Pool) Snapshot(ctx context.Context) (*Snapshot, error) {
@@ -76,14 +64,6 @@ func (p *Pool) isCovered(root wire.DataRoot, members *set) bool {
 	return slices.ContainsFunc(*p.live.Load(), func(a *Pooled) bool {
 		return a.Root == root && members.isSubsetOf(a.members)
 	})
-}
-
-// List returns the aggregates that entered the pool most recently, at most 512, oldest first, those included that a
-// wider one has replaced since. The slice is fresh.
-func (p *Pool) List() []Record {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.records)
 }
 
 // live returns all aggregates in a fresh slice.

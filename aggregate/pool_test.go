@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -75,7 +74,6 @@ func TestManyWritersLoseNothing(t *testing.T) {
 					_, err := p.Snapshot(ctx)
 					require.NoError(t, err)
 					p.Progress(0)
-					p.List()
 				}
 			}
 		})
@@ -160,42 +158,6 @@ func TestBestForBlock(t *testing.T) {
 		old := add(2, "d", 1, 4, 5, 6)
 		require.Equal(t, newer, best(3))
 		require.NotEqual(t, old, best(3))
-		stop()
-		run.Wait()
-	})
-}
-
-func TestListKeepsTheLastOnes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newTestPool(t, 4, PoolConfig{})
-		ctx, stop := context.WithCancel(t.Context())
-		var run sync.WaitGroup
-		run.Go(func() { _ = p.Run(ctx) })
-		for i := range 3 * recordMax {
-			d := dataOf(p.clock.Slot(), fmt.Sprint(i))
-			require.True(t, p.AddAggregate(ctx, aggregateOf(t, p.registry, d, 1, 2), rootOf(d)))
-			synctest.Wait()
-			if i%40 == 0 { // at most 64 data roots a slot
-				timer := time.NewTimer(4 * time.Second)
-				<-timer.C
-			}
-		}
-		d := dataOf(p.clock.Slot(), "wider")
-		for _, members := range []indices{{1}, {1, 2}, {1}} {
-			require.True(t, p.AddAggregate(ctx, aggregateOf(t, p.registry, d, members...), rootOf(d)))
-		}
-		synctest.Wait()
-		l := p.List()
-		require.LessOrEqual(t, len(l), recordMax)
-		require.Greater(t, len(l), recordMax/2)
-		require.EqualValues(t, 3*recordMax+2, l[len(l)-1].ID)
-		require.Equal(t, 2, l[len(l)-1].Participants.Count())
-		require.Equal(t, 1, l[len(l)-2].Participants.Count(), "one that was replaced is still listed")
-		require.Equal(t, SourceGossip, l[0].Source)
-		for i := range l {
-			require.Equal(t, l[0].ID+uint64(i), l[i].ID)
-		}
 		stop()
 		run.Wait()
 	})

@@ -10,47 +10,51 @@ import (
 	"aggnode/wire"
 )
 
-// checkRetry is how long a self-check waits before it asks a verifier again that could not answer.
-const checkRetry = 100 * time.Millisecond
+// proof is how a prover call ended. signed is set where the outcome is JobUnknown: the proof is made and not checked yet.
+type proof struct {
+	job      *job
+	outcome  JobOutcome
+	isBound  bool      // wall is a lower bound of what the job costs: it was killed
+	accepted time.Time // when the prover had begun
+	ended    time.Time
+	wall     time.Duration
+	signed   *wire.SignedAggregate
+	err      error
+}
 
-// prove makes the proof, checks it and puts it into the pool. It runs on the job's goroutine.
-func (a *Aggregator) prove(j *job, input prover.Job, hard time.Time, release func()) {
+// work makes the proof and then checks it. It runs on the job's goroutine and tells the loop after each part, so that the
+// prover has its next job while the proof is checked.
+func (a *Aggregator) work(j *job, input prover.Job, hard time.Time, release func()) {
+	p := a.prove(j, input, hard, release)
+	a.reports <- func() { a.finish(p) }
+	if p.outcome == JobUnknown {
+		c := a.selfCheck(j, p.signed)
+		a.reports <- func() { a.settleCheck(c) }
+	}
+}
+
+// prove makes the proof.
+func (a *Aggregator) prove(j *job, input prover.Job, hard time.Time, release func()) proof {
 	ctx, cancel := context.WithDeadline(j.ctx, hard)
 	defer cancel()
 	began := a.clock.Now()
 	proveCtx, span := a.tracer.Start(ctx, "prove")
 	result, err := a.prover.Prove(proveCtx, input)
 	release()
-	j.wall = a.clock.Now().Sub(began)
+	p := proof{job: j, accepted: began.Add(result.Wait), ended: a.clock.Now(), err: err}
+	p.wall = p.ended.Sub(began)
 	endSpan(span, err)
-	a.metrics.observeProof(j, err)
+	a.metrics.observeProof(j.plan, p.wall, err)
 	if err != nil {
-		j.err = err
-		j.outcome, j.isBound = outcomeOf(err, ctx, j.ctx)
-		return
+		p.outcome, p.isBound = outcomeOf(err, ctx, j.ctx)
+		return p
 	}
 	if n := len(result.Proof); n == 0 || n > wire.MaxProofSize {
-		j.outcome, j.err = JobBadOutput, fmt.Errorf("proof of %d bytes, at most %d allowed", n, wire.MaxProofSize)
-		return
+		p.outcome, p.err = JobBadOutput, fmt.Errorf("proof of %d bytes, at most %d allowed", n, wire.MaxProofSize)
+		return p
 	}
-	signed := &wire.SignedAggregate{Data: j.plan.group.Data, Participants: j.plan.participants(), Proof: result.Proof}
-	began = a.clock.Now()
-	checkCtx, span := a.tracer.Start(j.ctx, "check")
-	j.outcome, j.err = a.check(checkCtx, signed)
-	endSpan(span, j.err)
-	a.metrics.observePhase(phaseCheck, a.clock.Now().Sub(began))
-	if j.outcome != JobUnknown {
-		return
-	}
-	j.proved = true
-	if a.pool.isCovered(j.plan.group.Root, j.plan.members) {
-		j.outcome = JobSuperseded
-		return
-	}
-	j.pooled = a.pool.pooled(signed, j.plan.group.Root, SourceOwn)
-	if !a.pool.addOwn(j.ctx, j.pooled) {
-		j.outcome = JobCancelled
-	}
+	p.signed = &wire.SignedAggregate{Data: j.plan.group.Data, Participants: j.plan.participants(), Proof: result.Proof}
+	return p
 }
 
 // outcomeOf maps an error of the prover; isBound says that its running time is a lower bound of the true cost.
@@ -67,37 +71,4 @@ func outcomeOf(err error, prove, job context.Context) (o JobOutcome, isBound boo
 		return JobTimedOut, false // it did nothing: that says nothing about the cost
 	}
 	return JobCrashed, false
-}
-
-// check has our own proof verified. A verifier that can not answer is asked again as long as others would still accept
-// the aggregate; nothing leaves unchecked (invariant 5).
-func (a *Aggregator) check(ctx context.Context, s *wire.SignedAggregate) (JobOutcome, error) {
-	expires := a.expires(s.Data.Slot)
-	for {
-		r := a.checker.CheckAggregate(ctx, s)
-		switch r {
-		case wire.ReasonNone:
-			return JobUnknown, nil
-		case wire.ReasonMalformed, wire.ReasonSchemeMismatch, wire.ReasonUnknownValidator, wire.ReasonEmptyParticipants,
-			wire.ReasonBadSignature, wire.ReasonBadProof, wire.ReasonClaimMismatch, wire.ReasonBadProposer, wire.ReasonBadCheckpoints:
-			return JobBadOutput, errors.New(r.Short())
-		case wire.ReasonDuplicate, wire.ReasonSubsumed:
-			return JobSuperseded, nil
-		case wire.ReasonStale:
-			return JobLate, nil
-		case wire.ReasonWrongSubnet, wire.ReasonEarly, wire.ReasonEquivocation, wire.ReasonTooManyForSlot, wire.ReasonQueueFull,
-			wire.ReasonEvicted, wire.ReasonExpired, wire.ReasonUnknownHead, wire.ReasonUnknownParent, wire.ReasonVerifierUnavailable,
-			wire.ReasonInternalError, wire.ReasonStopping, wire.ReasonPoolFull, wire.ReasonUnverified:
-		}
-		if a.clock.Now().Add(checkRetry).After(expires) {
-			return JobLate, fmt.Errorf("no answer from the verifier: %s", r.Short())
-		}
-		timer := time.NewTimer(checkRetry)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return JobCancelled, ctx.Err()
-		}
-	}
 }

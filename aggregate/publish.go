@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -91,9 +92,16 @@ func (a *Aggregator) published(p publication) {
 			s.failed = p.outcome
 		}
 	default:
+		ready := j.provedAt
+		if held := a.heldUntil(j); ready.Before(held) {
+			ready = held
+		}
+		toWire := p.at.Sub(ready)
+		a.metrics.toWire.Observe(toWire.Seconds())
+		j.span.SetAttributes(attribute.Int64("proof_to_wire_ms", toWire.Milliseconds()))
 		a.metrics.published(j, p, a.cfg.Committees, a.clock.SlotStart(j.slot()))
 		if isOwn {
-			s.publish(j.plan.width, p.peers, p.at)
+			s.publish(j.plan.width, p.peers, p.at, toWire)
 		}
 	}
 	a.close(j, p.outcome)

@@ -26,12 +26,14 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	network validators=8 committees=2 subnets=0,1 slot=4s children=2 hold    the first command; defaults 8, 1, 0, 4s, 2
 //	prover fixed=600ms raw=5ms child=1.2s hello=600ms max_raw=9 overlap next=crashes,lies ready=false
 //	budget delay=1s
-//	peers 0 | stall 5s | fail 2 | unchecked 3     the network: peers, slow, failing publications, unanswered self-checks
+//	peers 0 | stall 5s | fail 2     the network: peers, slow, failing publications
+//	check 500ms | unchecked 3       self-checks: how long each takes, and how many get no answer
 //	role on | role off
 //	at 0.8                          waits until that time
 //	vote 0-5,7 data=a slot=3        verified votes arrive; data and slot default to a and the clock's
 //	aggregate 1,3 data=a slot=3     a verified aggregate arrives
 //	ready                           prints the answer of Ready
+//	supply                          prints for how long there was something to prove, and how much of that was proved
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
@@ -119,6 +121,11 @@ func (s *script) run(line string) {
 		s.r.net.set(func(n *fakeNetwork) { n.peers = s.number(first) })
 	case "stall":
 		s.r.net.set(func(n *fakeNetwork) { n.stall = s.duration(first) })
+	case "check":
+		s.r.net.set(func(n *fakeNetwork) { n.checkTime = s.duration(first) })
+	case "supply":
+		s.note("useful %.3f s, busy %.3f s, ratio %.3f", s.r.value("aggnode_prover_useful_seconds_total"),
+			s.r.value("aggnode_prover_busy_seconds_total"), s.r.value("aggnode_prover_busy_ratio"))
 	case "fail":
 		s.r.net.set(func(n *fakeNetwork) { n.failures = s.number(first) })
 	case "unchecked":

@@ -21,6 +21,9 @@ type session struct {
 	isHeld      bool          // a trigger had to wait for a job of an earlier session
 	isNoTime    bool          // a decision ended for want of time
 	jobs        int           // jobs over the slot's material that were started
+	quorumAt    time.Time     // since when a job over the slot's own votes was due; zero before that
+	toProver    time.Duration // from quorumAt to the prover taking the first such job
+	toWire      time.Duration // from the first proof to its publication
 	proofs      int           // of them passed the self-check
 	outgoing    int           // of those wait for the network
 	failed      JobOutcome    // of the last one that was not published
@@ -37,6 +40,9 @@ type session struct {
 // note keeps what a decision over the slot's material said. It tells whether the session lacks time for the first time.
 func (s *session) note(d *decision) (lacksTime bool) {
 	s.hasMaterial = s.hasMaterial || d.hasMaterial
+	if !d.hasMaterial && s.jobs == 0 {
+		s.quorumAt = time.Time{}
+	}
 	if d.plan != nil {
 		return false
 	}
@@ -49,10 +55,24 @@ func (s *session) note(d *decision) (lacksTime bool) {
 	return lacksTime
 }
 
-// publish notes that an aggregate of the slot went out.
-func (s *session) publish(width, peers int, at time.Time) {
+// quorum notes since when a job over the slot's own votes is due. A decision that finds nothing to prove takes it back.
+func (s *session) quorum(t trigger, due time.Time) {
+	switch t {
+	case triggerComplete, triggerBoundary, triggerQuiet, triggerLatest:
+		if due.Before(s.watch.times.start) { // left over from the slot before
+			due = s.watch.times.start
+		}
+		if s.quorumAt.IsZero() {
+			s.quorumAt = due
+		}
+	case triggerNone, triggerChild, triggerPause, triggerFollowUp:
+	}
+}
+
+// publish notes that an aggregate of the slot went out, toWire after its proof was made.
+func (s *session) publish(width, peers int, at time.Time, toWire time.Duration) {
 	if s.published++; s.published == 1 {
-		s.firstAt = at
+		s.firstAt, s.toWire = at, toWire
 	}
 	if width > s.width {
 		s.width, s.peers, s.publishedAt = width, peers, at
@@ -108,7 +128,9 @@ func (s *session) line(r SessionReason, votes Progress) []slog.Attr {
 			slog.Int64("published_ms", s.publishedAt.Sub(s.watch.times.start).Milliseconds()),
 			slog.Int("aggregates", s.published),
 			slog.Int64("first_ms", s.firstAt.Sub(s.watch.times.start).Milliseconds()),
-			slog.Int("peers", s.peers))
+			slog.Int("peers", s.peers),
+			slog.Int64("quorum_to_prover_ms", s.toProver.Milliseconds()),
+			slog.Int64("proof_to_wire_ms", s.toWire.Milliseconds()))
 	} else {
 		attrs = append(attrs, slog.Int("proved", 0), slog.String("reason", s.explain(r)))
 	}

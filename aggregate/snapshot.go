@@ -24,6 +24,28 @@ type Group struct {
 	Aggregates []*Pooled // none a subset of another
 }
 
+// covering returns the snapshot with the proofs of jobs that are made or checked right now counted as there: they are
+// nobody's child, but nothing below them is worth proving again.
+func (s *Snapshot) covering(jobs []*job) *Snapshot {
+	if len(jobs) == 0 {
+		return s
+	}
+	c := *s
+	c.Groups = slices.Clone(s.Groups)
+	for _, j := range jobs {
+		i := slices.IndexFunc(c.Groups, func(g Group) bool { return g.Root == j.plan.group.Root })
+		if i < 0 {
+			continue
+		}
+		g := &c.Groups[i]
+		g.Aggregates = append(slices.Clip(g.Aggregates), &Pooled{
+			Aggregate: &wire.SignedAggregate{Data: g.Data, Participants: j.plan.participants()},
+			Root:      g.Root, Source: SourceOwn, members: j.plan.members,
+		})
+	}
+	return &c
+}
+
 func (b *book) snapshot(at time.Time) *Snapshot {
 	s := &Snapshot{Taken: at, Version: b.version}
 	for _, h := range b.slots {

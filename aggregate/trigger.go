@@ -62,14 +62,14 @@ type watch struct {
 	times    times
 	expected int // votes that the slot should bring
 
-	isOpened   bool   // the start of the slot was used
-	isBoundary bool   // interval 2 was used
-	isPaused   bool   // interval 4 was used
-	planned    bool   // a plan was made in this slot
-	version    uint64 // of the slot's material at the last plan
-	merges     uint64 // aggregates of the slot at the last plan
-	pool       uint64 // version of the whole pool at the last plan
-	remembered bool   // a trigger came while a job was running
+	isOpened   bool      // the start of the slot was used
+	isBoundary bool      // interval 2 was used
+	isPaused   bool      // interval 4 was used
+	planned    bool      // a plan was made in this slot
+	version    uint64    // of the slot's material at the last plan
+	merges     uint64    // aggregates of the slot at the last plan
+	pool       uint64    // version of the whole pool at the last plan
+	since      time.Time // of the oldest trigger that could not be acted on yet; zero if there is none
 }
 
 // quorum is two thirds of the expected votes, rounded up.
@@ -89,8 +89,17 @@ type view struct {
 	leastCost time.Duration // predicted for the smallest leaf job
 }
 
-// next returns the trigger that is due, or when to look again if nothing changes before.
+// next returns the trigger that is due and since when anything has been, or triggerNone and when to look again if nothing
+// changes before.
 func (w *watch) next(now time.Time, v view) (trigger, time.Time) {
+	t, at := w.look(now, v)
+	if t != triggerNone && !w.since.IsZero() && w.since.Before(at) {
+		at = w.since
+	}
+	return t, at
+}
+
+func (w *watch) look(now time.Time, v view) (trigger, time.Time) {
 	wake := w.times.end
 	for _, t := range []time.Time{w.times.pause, w.times.boundary} {
 		if now.Before(t) {
@@ -100,15 +109,20 @@ func (w *watch) next(now time.Time, v view) (trigger, time.Time) {
 	isNew := v.slot.Version != w.version
 	switch {
 	case !w.isBoundary && !now.Before(w.times.boundary):
-		return triggerBoundary, wake
-	case !w.isPaused && !now.Before(w.times.pause), !w.isOpened:
-		return triggerPause, wake
-	case w.remembered:
-		return triggerFollowUp, wake
+		return triggerBoundary, w.times.boundary
+	case !w.isPaused && !now.Before(w.times.pause):
+		return triggerPause, w.times.pause
+	case !w.isOpened:
+		return triggerPause, w.times.start
+	case !w.since.IsZero():
+		return triggerFollowUp, w.since
 	case w.planned && v.slot.Merges != w.merges:
-		return triggerChild, wake
+		return triggerChild, now
 	case isNew && w.isComplete(v.slot):
-		return triggerComplete, wake
+		if v.slot.Votes < w.expected {
+			return triggerComplete, now // by an aggregate
+		}
+		return triggerComplete, v.slot.LastAdded
 	}
 	inPause := w.inPause(now)
 	switch {
@@ -127,7 +141,7 @@ func (w *watch) next(now time.Time, v view) (trigger, time.Time) {
 		}
 	}
 	if !now.Before(due) {
-		return kind, wake
+		return kind, due
 	}
 	if due.Before(wake) {
 		wake = due
@@ -154,23 +168,33 @@ func (w *watch) mayPlanOwn(now time.Time, p Progress) bool {
 
 // consume notes that a trigger was acted on with this view, whatever came of it.
 func (w *watch) consume(now time.Time, v view) {
-	w.isOpened, w.remembered = true, false
+	w.isOpened, w.since = true, time.Time{}
 	w.isBoundary = w.isBoundary || !now.Before(w.times.boundary)
 	w.isPaused = w.isPaused || !now.Before(w.times.pause)
 	w.planned = w.planned || w.mayPlanOwn(now, v.slot)
 	w.version, w.merges, w.pool = v.slot.Version, v.slot.Merges, v.pool
 }
 
-// hold takes a trigger that can not be acted on: it is remembered, never skipped, and many make one. It tells whether
-// there was one, and when to look again.
-func (w *watch) hold(now time.Time, v view) (isTriggered bool, wake time.Time) {
-	remembered := w.remembered
-	w.remembered = false
-	t, wake := w.next(now, v)
-	if t != triggerNone {
-		w.consume(now, v)
-		_, wake = w.next(now, v)
+// hold takes a trigger that can not be acted on: it is remembered, never skipped, and many make one. It returns the
+// trigger and since when it was due, triggerNone if there was none, and when to look again.
+func (w *watch) hold(now time.Time, v view) (t trigger, due, wake time.Time) {
+	since := w.since
+	w.since = time.Time{}
+	t, at := w.next(now, v)
+	if t == triggerNone {
+		w.since = since
+		return t, time.Time{}, at
 	}
-	w.remembered = remembered || t != triggerNone
-	return t != triggerNone, wake
+	w.consume(now, v)
+	_, wake = w.next(now, v)
+	w.since = since
+	w.remember(at)
+	return t, at, wake
+}
+
+// remember makes a follow-up due since a moment.
+func (w *watch) remember(at time.Time) {
+	if w.since.IsZero() || at.Before(w.since) {
+		w.since = at
+	}
 }
