@@ -3,7 +3,6 @@ package pubkeycache
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -112,6 +111,18 @@ func TestAWarmHitAllocatesNothing(t *testing.T) {
 			t.Fatal("no hit")
 		}
 	}))
+}
+
+func TestABuildTakesThreeAllocations(t *testing.T) {
+	for _, n := range []int{100, 1000, 4096} {
+		c := testCache(t, Config{}, n)
+		p := randomParticipants(t, rand.New(rand.NewPCG(3, 4)), n)
+		require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+			if _, err := c.SignerSet(context.Background(), p); err != nil {
+				t.Fatal(err)
+			}
+		}), 3.0, "%d validators", n)
+	}
 }
 
 func TestParticipantsThatNeverVerifyLeaveNoTrace(t *testing.T) {
@@ -256,14 +267,35 @@ func TestAFailedBuildPassesTheTurn(t *testing.T) {
 
 func TestConcurrentUseGivesEveryCallerItsOwnSet(t *testing.T) {
 	t.Parallel()
-	const n = 64
-	c := testCache(t, Config{SignerSets: 16, Uppers: 16}, n)
+	for name, hash := range map[string]func([]byte) uint64{
+		"by the hash":         nil,
+		"all of one hash":     func([]byte) uint64 { return 7 },
+		"many of each a hash": func(name []byte) uint64 { return uint64(name[0] % 4) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := testCache(t, Config{SignerSets: 16, Uppers: 16}, 64)
+			if hash != nil {
+				c.hash = hash
+			}
+			useConcurrently(t, c, 64)
+			require.LessOrEqual(t, c.Stats().SignerSets, 16)
+			require.LessOrEqual(t, c.Stats().Uppers, 16)
+			require.Empty(t, c.builds)
+		})
+	}
+}
+
+func useConcurrently(t *testing.T, c *Cache, n int) {
+	t.Helper()
 	sets := make([]wire.Participants, 40)
 	want := make([][]byte, len(sets))
 	rng := rand.New(rand.NewPCG(9, 10))
 	for i := range sets {
 		sets[i] = randomParticipants(t, rng, n)
-		want[i] = c.registry.signerKeys(sets[i])
+		var err error
+		want[i], err = c.registry.SignerKeys(sets[i])
+		require.NoError(t, err)
 	}
 	var wg sync.WaitGroup
 	for w := range 8 {
@@ -287,8 +319,6 @@ func TestConcurrentUseGivesEveryCallerItsOwnSet(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.LessOrEqual(t, c.Stats().SignerSets, 16)
-	require.LessOrEqual(t, c.Stats().Uppers, 16)
 }
 
 func TestTheMetricsAreWellFormedAndComplete(t *testing.T) {
@@ -312,30 +342,4 @@ aggnode_cache_entries{cache="upper"} 0
 	problems, err := testutil.GatherAndLint(reg)
 	require.NoError(t, err)
 	require.Empty(t, problems)
-}
-
-func BenchmarkSignerSet(b *testing.B) {
-	for _, n := range []int{128, 1024, 4096} {
-		c := testCache(b, Config{}, n)
-		p := randomParticipants(b, rand.New(rand.NewPCG(1, 1)), n)
-		b.Run(fmt.Sprintf("miss/validators=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := c.SignerSet(context.Background(), p); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		set, err := c.SignerSet(context.Background(), p)
-		require.NoError(b, err)
-		c.Admit(set)
-		b.Run(fmt.Sprintf("hit/validators=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := c.SignerSet(context.Background(), p); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

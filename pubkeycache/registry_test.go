@@ -74,12 +74,18 @@ func TestARegistryKnowsItsKeysByIndex(t *testing.T) {
 		key, ok := r.AttestationKey(wire.ValidatorIndex(i))
 		require.True(t, ok)
 		require.Equal(t, testKey("attestation", i), key[:])
+		kept, ok := r.AttestationKeyBytes(wire.ValidatorIndex(i))
+		require.True(t, ok)
+		require.Equal(t, key[:], kept)
+		require.Equal(t, len(kept), cap(kept), "an append does not reach the next key")
 		key, ok = r.ProposalKey(wire.ValidatorIndex(i))
 		require.True(t, ok)
 		require.Equal(t, testKey("proposal", i), key[:])
 	}
 	for _, i := range []wire.ValidatorIndex{9, 4096, 1 << 63, ^wire.ValidatorIndex(0)} {
 		_, ok := r.AttestationKey(i)
+		require.False(t, ok)
+		_, ok = r.AttestationKeyBytes(i)
 		require.False(t, ok)
 		_, ok = r.ProposalKey(i)
 		require.False(t, ok)
@@ -96,28 +102,6 @@ func TestARegistryDoesNotKeepTheCallersBytes(t *testing.T) {
 	require.Equal(t, testKey("attestation", 0), key[:])
 }
 
-func TestTheRootDependsOnSchemeAndEveryKey(t *testing.T) {
-	t.Parallel()
-	roots := map[[32]byte]string{testRegistry(t, 4).Root(): "as it is"}
-	add := func(name string, scheme xmss.Scheme, vs []wire.Validator) {
-		r, err := NewRegistry(scheme, vs)
-		require.NoError(t, err)
-		require.NotContains(t, roots, r.Root(), name)
-		roots[r.Root()] = name
-	}
-	add("other scheme", xmss.Keccak, testValidators(4))
-	add("fewer", xmss.Blake2s, testValidators(3))
-	for i := range 4 {
-		vs := testValidators(4)
-		vs[i].AttestationKey[31] ^= 1
-		add("attestation key", xmss.Blake2s, vs)
-		vs = testValidators(4)
-		vs[i].ProposalKey[0] ^= 1
-		add("proposal key", xmss.Blake2s, vs)
-	}
-	require.Equal(t, testRegistry(t, 4).Root(), testRegistry(t, 4).Root())
-}
-
 func TestSignerKeysAreThoseOfTheParticipantsInStrictlyAscendingOrder(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -130,7 +114,37 @@ func TestSignerKeysAreThoseOfTheParticipantsInStrictlyAscendingOrder(t *testing.
 				want = append(want, testKey("attestation", int(i)))
 			}
 			slices.SortFunc(want, bytes.Compare)
-			require.Equal(t, bytes.Join(want, nil), r.signerKeys(p))
+			got, err := r.SignerKeys(p)
+			require.NoError(t, err)
+			require.Equal(t, bytes.Join(want, nil), got)
 		}
 	}
+	r := testRegistry(t, 64)
+	_, err := r.SignerKeys(wire.Participants{})
+	require.ErrorIs(t, err, ErrNoParticipants)
+	_, err = r.SignerKeys(participants(t, 3, 64))
+	require.ErrorIs(t, err, ErrUnknownValidator)
+}
+
+func TestSignerKeysOfALargerRegistry(t *testing.T) {
+	t.Parallel()
+	const n = 10_000 // more than participants can name today
+	r, err := newRegistry(xmss.Blake2s, testValidators(n), n)
+	require.NoError(t, err)
+	var want [][]byte
+	for i := range n {
+		if i%3 != 0 {
+			want = append(want, testKey("attestation", i))
+		}
+	}
+	slices.SortFunc(want, bytes.Compare)
+	ranks := r.newRanks()
+	for i := range n {
+		if i%3 != 0 {
+			ranks.add(r.rank[i])
+		}
+	}
+	require.Equal(t, bytes.Join(want, nil), r.keysOf(ranks, len(want)))
+	_, err = newRegistry(xmss.Blake2s, testValidators(n+1), n)
+	require.ErrorContains(t, err, "10001 validators, want 1 to 10000")
 }
