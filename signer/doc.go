@@ -12,24 +12,29 @@
 //	              an interval; take the attestation data once for all keys
 //	SignVotes     reserve the slot for all keys, one transaction, on disk;
 //	              then sign in at most GOMAXPROCS goroutines
-//	each vote     published, then delivered to our own pipeline, as soon as it is
+//	each vote     published, and delivered to our own pipeline, as soon as it is
 //	              signed, whatever the others do
-//	afterwards    prepare the keys' subtrees for the next slot in the background
+//	afterwards    prepare the keys' subtrees for the next slot in the background:
+//	              the proposer's first, at most half the processors, standing back
+//	              while votes wait to be checked, until that slot begins
 //
 // # Keys
 //
 // The two keys of a validator have separate marks, because a mark belongs to a
-// public key. A one-time position is on disk before its signature exists
-// (ARCHITECTURE.md invariant 10); another root at the same slot, and any lower
-// slot, is refused for good. A key builds a subtree of 512 positions at a time;
-// subtrees are built ahead, at a different slot for each key, so that 512 slots
-// after their start a thousand keys do not build theirs at once.
+// public key. A one-time position is on disk before its signature exists, which
+// is more than ARCHITECTURE.md invariant 10 asks for; another root at the same
+// slot, and any lower slot, is refused for good. A key builds a subtree of 512
+// positions at a time and keeps two, the current and the next one; subtrees are
+// built ahead, at a different slot for each key, so that 512 slots after their
+// start a thousand keys do not build theirs at once. A signature that needs a
+// subtree which is being built waits for it and uses it.
 //
 // # Concurrency and failure
 //
 // SignVotes and SignBlock may be called by anyone at any time; Run is called
-// once and owns the goroutine that prepares keys. Every key has a result of its
-// own: an unknown index, a refused position, a damaged key or a panic costs the
-// vote of that key and of no other. Refusals are [Refused] with a [Refusal] code;
-// they are logged in one line a slot.
+// once and owns the goroutines that prepare keys, of which one set runs at a
+// time. No preparation is waited for by the loop over slots. Every key has a
+// result of its own: an unknown index, a refused position, a damaged key or a
+// panic costs the vote of that key and of no other. Refusals are [Refused] with
+// a [Refusal] code; they are logged in one line a slot.
 package signer

@@ -52,21 +52,30 @@ func (c fakeClock) WaitUntil(ctx context.Context, t time.Time) error {
 	}
 }
 
+// subtreeSize is how many positions of a fakeKey one build serves, as with real keys.
+const subtreeSize = 512
+
 // fakeKey signs by hashing. Its times pass on the clock of the bubble.
 type fakeKey struct {
-	public  xmss.PublicKey
-	end     uint32 // last epoch; 0: all
-	signs   time.Duration
-	builds  time.Duration
-	err     error
-	panics  bool
-	stuck   bool // waits for ctx
-	mu      sync.Mutex
-	signed  []uint32
-	prepare []uint32 // epochs prepared
+	public xmss.PublicKey
+	end    uint32 // last epoch; 0: all
+	signs  time.Duration
+	builds time.Duration // of a subtree
+	err    error
+	panics bool
+	stuck  bool // waits for ctx
+
+	// guarded by mu
+	mu       sync.Mutex
+	signed   []uint32
+	prepare  []uint32 // epochs that were asked to be prepared
+	built    int      // subtrees
+	subtrees map[uint32]chan struct{}
 }
 
-func newKey(i int) *fakeKey { return &fakeKey{public: sha256.Sum256(fmt.Append(nil, i))} }
+func newKey(i int) *fakeKey {
+	return &fakeKey{public: sha256.Sum256(fmt.Append(nil, i)), subtrees: map[uint32]chan struct{}{}}
+}
 
 func (k *fakeKey) PublicKey() xmss.PublicKey { return k.public }
 
@@ -76,13 +85,35 @@ func (k *fakeKey) Prepare(ctx context.Context, epoch uint32) error {
 	}
 	k.mu.Lock()
 	k.prepare = append(k.prepare, epoch)
-	builds := k.builds
 	k.mu.Unlock()
 	if k.panics {
 		panic("key of glass")
 	}
 
-	return pass(ctx, builds)
+	return k.subtree(ctx, epoch)
+}
+
+// subtree returns when the subtree of an epoch is there: the first who comes builds it, the others wait for that.
+func (k *fakeKey) subtree(ctx context.Context, epoch uint32) error {
+	k.mu.Lock()
+	ready, ok := k.subtrees[epoch/subtreeSize]
+	if !ok {
+		ready = make(chan struct{}) // closed, never sent to
+		k.subtrees[epoch/subtreeSize] = ready
+		k.built++
+	}
+	k.mu.Unlock()
+	if ok {
+		select {
+		case <-ready:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	defer close(ready)
+
+	return pass(ctx, k.builds)
 }
 
 func (k *fakeKey) Sign(ctx context.Context, epoch uint32, message [xmss.MessageSize]byte) ([]byte, error) {
@@ -98,7 +129,7 @@ func (k *fakeKey) Sign(ctx context.Context, epoch uint32, message [xmss.MessageS
 
 		return nil, ctx.Err()
 	}
-	if err := pass(ctx, k.signs); err != nil {
+	if err := errors.Join(k.subtree(ctx, epoch), pass(ctx, k.signs)); err != nil {
 		return nil, err
 	}
 	k.mu.Lock()

@@ -63,20 +63,18 @@ func TestRunWaitsHalfAnIntervalForTheBlock(t *testing.T) {
 	})
 }
 
-func TestRunWarmsTheDutyStillAheadBeforeAnythingElse(t *testing.T) {
+func TestTheDutyStillAheadIsPreparedAtTheStart(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		start     time.Duration // after genesis
-		builds    time.Duration
-		votes     []wire.Slot // that are made in the first three slots
-		proposals uint32      // the first slot whose proposer is prepared
+		start    time.Duration // after genesis
+		first    wire.Slot     // whose votes are made first
+		proposal []uint32      // what is prepared for a block before any duty
 	}{
-		"before genesis":          {start: -time.Hour, votes: []wire.Slot{0, 1, 2}, proposals: 1},
-		"in interval 0":           {start: 4100 * time.Millisecond, votes: []wire.Slot{1, 2}, proposals: 1},
-		"in interval 1":           {start: 1500 * time.Millisecond, votes: []wire.Slot{0, 1, 2}, proposals: 1},
-		"in interval 2":           {start: 1700 * time.Millisecond, votes: []wire.Slot{1, 2}, proposals: 1},
-		"slow keys in interval 1": {start: 800 * time.Millisecond, builds: time.Second, votes: []wire.Slot{0, 1, 2}, proposals: 1},
-		"too slow in interval 1":  {start: 800 * time.Millisecond, builds: 2 * time.Second, votes: []wire.Slot{1, 2}, proposals: 1},
+		"before genesis": {start: -time.Hour, first: 0},
+		"in interval 0":  {start: 4100 * time.Millisecond, first: 1, proposal: []uint32{1}},
+		"in interval 1":  {start: 4900 * time.Millisecond, first: 1, proposal: nil},
+		"in interval 2":  {start: 1700 * time.Millisecond, first: 1, proposal: []uint32{1}},
+		"in interval 4":  {start: 3900 * time.Millisecond, first: 1, proposal: []uint32{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,21 +84,70 @@ func TestRunWarmsTheDutyStillAheadBeforeAnythingElse(t *testing.T) {
 					r.clock.genesis = time.Now().Add(-c.start)
 					cfg.Validators = 1 // validator 0 proposes always
 					v[0].proposal = proposal
-					r.keys[0].builds = c.builds
-					proposal.builds = 0
 				})
-				if c.builds > 0 {
-					r.keys[0].builds = c.builds
-				}
+				r.Warm(t.Context())
+				require.Equal(t, []uint32{uint32(c.first)}, r.keys[0].prepare)
+				require.Equal(t, c.proposal, proposal.prepare)
 				r.runUntil(t, 3*testSlot)
-				got := make([]wire.Slot, 0, 3)
+				got, want := []wire.Slot{}, []wire.Slot{}
 				for _, s := range r.net.published {
 					got = append(got, s.vote.Data.Slot)
 				}
-				require.Equal(t, c.votes, got)
-				first := r.keys[0].prepare[0]
-				require.LessOrEqual(t, first, uint32(c.votes[0]))
-				require.GreaterOrEqual(t, proposal.prepare[0], c.proposals)
+				for slot := c.first; slot < 3; slot++ {
+					want = append(want, slot)
+				}
+				require.Equal(t, want, got)
+			})
+		})
+	}
+}
+
+// A subtree takes two seconds here, longer than what is left before the first votes: these wait for it, and for no more.
+func TestVotesWaitForTheSubtreeThatIsBeingBuilt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 8, func(r *rig, cfg *Config, _ []validator) {
+			cfg.Parallel = 8
+			for _, k := range r.keys[:2] { // two goroutines prepare eight keys
+				k.builds = 2 * time.Second
+			}
+		})
+		r.runUntil(t, 2*testSlot)
+		require.Len(t, r.net.published, 16)
+		for i, s := range r.net.published[:8] {
+			if i < 6 {
+				require.GreaterOrEqual(t, s.vote.ValidatorIndex, wire.ValidatorIndex(2), "the quick keys do not wait for the slow ones")
+				require.Equal(t, testInterval, s.at.Sub(r.clock.genesis))
+			} else {
+				require.Equal(t, 2*time.Second, s.at.Sub(r.clock.genesis), "built from the start on, not anew at the duty")
+			}
+		}
+		for _, k := range r.keys {
+			require.Equal(t, 1, k.built)
+		}
+	})
+}
+
+func TestWarmEndsWithTheDuty(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ start, end time.Duration }{
+		"before genesis": {-time.Second, testInterval},
+		"in interval 0":  {0, testInterval},
+		"in interval 1":  {testInterval + 1, 2 * testInterval},
+		"in interval 2":  {2 * testInterval, testSlot + testInterval},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, 3, func(r *rig, _ *Config, _ []validator) {
+					r.clock.genesis = time.Now().Add(-c.start)
+					for _, k := range r.keys {
+						k.builds = time.Hour
+					}
+				})
+				r.Warm(t.Context())
+				require.Equal(t, c.end, time.Since(r.clock.genesis))
+				require.Zero(t, testutil.ToFloat64(r.metrics.warmFailed))
 			})
 		})
 	}
@@ -127,21 +174,64 @@ func TestRunWarmsTheNextSlotAfterTheVotes(t *testing.T) {
 func TestSlowWarmingIsNotDoubledAndDelaysNoVote(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 1, nil)
-		ctx, cancel := context.WithDeadline(t.Context(), r.clock.genesis.Add(5*testSlot))
-		defer cancel()
-		done := make(chan error, 1) // one answer
-		go func() { done <- r.Run(ctx) }()
-		require.NoError(t, r.clock.WaitUntil(t.Context(), r.clock.genesis.Add(time.Millisecond)))
-		r.keys[0].mu.Lock()
-		r.keys[0].builds = 9 * time.Second
-		r.keys[0].mu.Unlock()
-		require.NoError(t, <-done)
+		r := newRig(t, 1, func(_ *rig, cfg *Config, _ []validator) {
+			cfg.Pace = func(ctx context.Context, _ time.Time) error { return pass(ctx, 9*time.Second) }
+		})
+		r.runUntil(t, 5*testSlot)
 		require.Len(t, r.net.published, 5)
 		for i, s := range r.net.published {
 			require.Equal(t, r.clock.IntervalStart(wire.Slot(i), 1), s.at)
 		}
 		require.Positive(t, testutil.ToFloat64(r.metrics.warmSkipped))
+	})
+}
+
+func TestWarmingStandsBackUntilItsSlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		type look struct{ at, until time.Time }
+		var looks []look
+		r := newRig(t, 3, func(_ *rig, cfg *Config, _ []validator) {
+			cfg.Parallel = 1
+			cfg.Pace = func(ctx context.Context, until time.Time) error {
+				looks = append(looks, look{time.Now(), until})
+
+				return ctx.Err()
+			}
+		})
+		r.runUntil(t, testSlot)
+		require.Len(t, looks, 3+6, "at the start, and one of each key for the next slot and one ahead")
+		for _, l := range looks[:3] {
+			require.Zero(t, l.until, "the first duty is near")
+		}
+		for _, l := range looks[3:] {
+			require.Equal(t, r.clock.IntervalStart(0, 1), l.at)
+			require.Equal(t, r.clock.SlotStart(1), l.until)
+		}
+	})
+}
+
+// The preparation for the next slot begins after the last signature, also where the network holds up the votes.
+func TestWarmingWaitsForNoNetwork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var warmed time.Time
+		r := newRig(t, 2, func(r *rig, _ *Config, _ []validator) {
+			for _, k := range r.keys {
+				k.signs = 10 * time.Millisecond
+			}
+			r.net.check = func(*wire.SignedAttestation) { _ = pass(t.Context(), time.Second) }
+		})
+		r.cfg.Pace = func(ctx context.Context, until time.Time) error {
+			if !until.IsZero() && warmed.IsZero() {
+				warmed = time.Now()
+			}
+
+			return ctx.Err()
+		}
+		r.runUntil(t, testSlot)
+		require.Equal(t, testInterval+10*time.Millisecond, warmed.Sub(r.clock.genesis))
+		require.Len(t, r.net.published, 2)
 	})
 }
 
@@ -170,7 +260,9 @@ func TestRunCountsSlotsThatItMissed(t *testing.T) {
 func TestBrokenKeyIsPreparedWithoutHarm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, 3, func(r *rig, _ *Config, _ []validator) {
+		var log bytes.Buffer
+		r := newRig(t, 3, func(r *rig, cfg *Config, _ []validator) {
+			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			r.keys[1].panics = true
 			r.keys[2].end = 1
 		})
@@ -178,6 +270,32 @@ func TestBrokenKeyIsPreparedWithoutHarm(t *testing.T) {
 		require.Len(t, r.net.published, 3+2)
 		require.Positive(t, testutil.ToFloat64(r.metrics.warmFailed))
 		require.InDelta(t, 1, testutil.ToFloat64(r.metrics.refused.WithLabelValues("attestation", "key_range")), 0)
+		require.Equal(t, 3, strings.Count(log.String(), "votes refused"), "one line a slot")
+		require.Equal(t, 1, strings.Count(log.String(), "key can not be prepared"), "one line a minute")
+	})
+}
+
+func TestAKeyPastItsRangeIsReportedOnceASlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		r := newRig(t, 40, func(r *rig, cfg *Config, _ []validator) {
+			cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			for _, k := range r.keys[:30] {
+				k.end = 1
+			}
+		})
+		r.runUntil(t, 5*testSlot)
+		require.Len(t, r.net.published, 2*40+3*10)
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		require.Len(t, lines, 3, log.String())
+		for _, line := range lines {
+			require.Contains(t, line, "votes=10")
+			require.Contains(t, line, "refused=30")
+			require.Contains(t, line, "key_range")
+		}
+		require.InDelta(t, 3*30, testutil.ToFloat64(r.metrics.refused.WithLabelValues("attestation", "key_range")), 0)
+		require.Zero(t, testutil.ToFloat64(r.metrics.warmFailed))
 	})
 }
 
@@ -187,6 +305,36 @@ func TestRunWithoutKeysWaits(t *testing.T) {
 		r := newRig(t, 0, nil)
 		r.runUntil(t, testSlot)
 		require.Equal(t, r.clock.SlotStart(1), time.Now())
+	})
+}
+
+// Across the slot in which all keys go over to their next subtree no vote is late, and no key builds one twice: the one that
+// is prepared ahead does not drive out the one in use.
+func TestNoVoteWaitsAtAChangeOfSubtrees(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const first, last = 440, 520 // around 512
+		r := newRig(t, 40, func(r *rig, cfg *Config, v []validator) {
+			r.clock.genesis = time.Now().Add(-first * testSlot)
+			cfg.Validators = len(v)
+			for i, k := range r.keys {
+				k.builds = 100 * time.Millisecond
+				proposal := newKey(100 + i)
+				proposal.builds = k.builds
+				v[i].proposal = proposal
+			}
+		})
+		r.Warm(t.Context()) // not to the end: forty builds in two goroutines take two seconds
+		r.runUntil(t, (last+1)*testSlot)
+		require.Equal(t, 40*(last-first+1), len(r.net.published)) //nolint:testifylint // a failure would print them all
+		for _, s := range r.net.published {
+			if s.vote.Data.Slot > first {
+				require.Equal(t, r.clock.IntervalStart(s.vote.Data.Slot, 1), s.at)
+			}
+		}
+		for _, k := range r.keys {
+			require.Equal(t, 2, k.built)
+		}
 	})
 }
 

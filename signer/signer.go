@@ -208,9 +208,9 @@ func (v *validator) key(r role) secretKey {
 // HasProposalKey reports whether this node signs the blocks of v.
 func (s *Signer) HasProposalKey(v wire.ValidatorIndex) bool { return s.byIndex[v].proposal != nil }
 
-// Run prepares the keys for the first duty that is still ahead and then does the
-// duty of each slot. It blocks until ctx ends and all its work has stopped, and
-// never fails.
+// Run does the duty of each slot, and prepares keys beside that: those of the first duty that is still ahead at the start,
+// where [Signer.Warm] left any, and those of the next slot after each duty. It blocks until ctx ends and all its work has
+// stopped, and never fails.
 func (s *Signer) Run(ctx context.Context) error {
 	defer s.background.Wait()
 	if len(s.validators) == 0 {
@@ -264,9 +264,12 @@ func (s *Signer) duty(ctx context.Context, slot wire.Slot) {
 		s.metrics.noBlock.Inc()
 	}
 	data := s.data.AttestationData(slot)
-	results := s.SignVotes(dutyCtx, slot, data)
-	s.logVotes(slot, &data, results, noBlock, s.clock.Now().Sub(s.clock.SlotStart(slot)))
+	b := s.newBatch(slot, data, s.voters())
+	b.reserve(dutyCtx)
+	b.emitting(dutyCtx)
+	b.signAll(dutyCtx)
 	s.warmNext(ctx, slot+1)
+	s.logVotes(slot, &data, b.finish(), noBlock, s.clock.Now().Sub(s.clock.SlotStart(slot)))
 }
 
 // withDeadline ends ctx at a time of the slot clock.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"aggnode/store"
@@ -14,10 +14,13 @@ import (
 	"aggnode/xmss"
 )
 
-// emitters is how many goroutines publish and deliver finished votes. Each vote
-// waits some milliseconds for the verdict of our own pipeline, and a core signs
-// at most some 60 votes a second, so a few never hold up a signer.
-const emitters = 4
+const (
+	// publishers is how many goroutines hand finished votes to the network: one that is held up there costs no other vote.
+	publishers = 4
+	// deliverers is how many finished votes wait for the verdict of our own pipeline at once: as many as a worker there checks
+	// in one batch, and a quarter of what its queue of our own products holds.
+	deliverers = 16
+)
 
 // Result is what became of one key's vote: the vote, or why there is none.
 type Result struct {
@@ -33,36 +36,28 @@ type Result struct {
 // not signed when ctx ends is refused; its position stays reserved for this root.
 func (s *Signer) SignVotes(ctx context.Context, slot wire.Slot, data wire.AttestationData, indices ...wire.ValidatorIndex) []Result {
 	if len(indices) == 0 {
-		for i := range s.validators {
-			if s.validators[i].attestation != nil {
-				indices = append(indices, s.validators[i].index)
-			}
-		}
+		indices = s.voters()
 	}
-	b := &batch{
-		signer:  s,
-		start:   s.clock.Now(),
-		slot:    slot,
-		data:    data,
-		root:    data.HashTreeRoot(),
-		results: make([]Result, len(indices)),
-		signed:  make(chan *wire.SignedAttestation, len(indices)), // holds every vote of the batch: never full
-	}
-	for i, index := range indices {
-		b.results[i].Index = index
-	}
+	b := s.newBatch(slot, data, indices)
 	b.reserve(ctx)
-	b.run(ctx)
-	for i := range b.results {
-		if err := b.results[i].Err; err != nil {
-			s.metrics.refuse(roleAttestation, err)
-		}
-	}
+	b.emitting(ctx)
+	b.signAll(ctx)
 
-	return b.results
+	return b.finish()
 }
 
-// batch is the signing of one vote by many keys.
+// voters are the validators with an attestation key here, ascending.
+func (s *Signer) voters() (indices []wire.ValidatorIndex) {
+	for i := range s.validators {
+		if s.validators[i].attestation != nil {
+			indices = append(indices, s.validators[i].index)
+		}
+	}
+
+	return indices
+}
+
+// batch is the signing of one vote by many keys: reserve, emitting, signAll, finish, in that order and by one goroutine.
 type batch struct {
 	// immutable
 	signer *Signer
@@ -74,8 +69,28 @@ type batch struct {
 
 	results []Result // each written by the goroutine that took its place
 	ready   []int    // places that are to be signed; immutable after reserve
-	next    atomic.Int64
-	signed  chan *wire.SignedAttestation
+
+	// Both hold every vote of the batch, so they are never full.
+	toPublish, toDeliver chan *wire.SignedAttestation
+	emitters             sync.WaitGroup // those who empty them
+}
+
+func (s *Signer) newBatch(slot wire.Slot, data wire.AttestationData, indices []wire.ValidatorIndex) *batch {
+	b := &batch{
+		signer:    s,
+		start:     s.clock.Now(),
+		slot:      slot,
+		data:      data,
+		root:      data.HashTreeRoot(),
+		results:   make([]Result, len(indices)),
+		toPublish: make(chan *wire.SignedAttestation, len(indices)),
+		toDeliver: make(chan *wire.SignedAttestation, len(indices)),
+	}
+	for i, index := range indices {
+		b.results[i].Index = index
+	}
+
+	return b
 }
 
 // reserve makes the positions of all keys durable and decides who signs.
@@ -110,30 +125,39 @@ func (b *batch) reserve(ctx context.Context) {
 	}
 }
 
-// run signs what is ready and waits until everything is published and delivered.
-func (b *batch) run(ctx context.Context) {
-	var signers, emitting sync.WaitGroup
-	for range min(emitters, len(b.ready)) {
-		emitting.Go(func() {
-			for vote := range b.signed {
-				b.signer.emit(ctx, vote)
-			}
-		})
-	}
-	for range min(b.signer.cfg.Parallel, len(b.ready)) {
-		signers.Go(func() {
-			for {
-				n := int(b.next.Add(1)) - 1
-				if n >= len(b.ready) {
-					return
+// emitting starts the goroutines that publish and deliver what is signed. One does not wait for the other: neither a
+// network that is stuck nor a pipeline that is full keeps a vote from the other place.
+func (b *batch) emitting(ctx context.Context) {
+	each := func(goroutines int, votes <-chan *wire.SignedAttestation, emit func(context.Context, *wire.SignedAttestation) error) {
+		for range min(goroutines, len(b.ready)) {
+			b.emitters.Go(func() {
+				for vote := range votes {
+					b.signer.warnEmit(vote, emit(ctx, vote))
 				}
-				b.sign(ctx, &b.results[b.ready[n]])
-			}
-		})
+			})
+		}
 	}
-	signers.Wait()
-	close(b.signed)
-	emitting.Wait()
+	each(publishers, b.toPublish, b.signer.publish)
+	each(deliverers, b.toDeliver, b.signer.deliver)
+}
+
+// signAll signs what is ready and returns after the last signature.
+func (b *batch) signAll(ctx context.Context) {
+	share(len(b.ready), b.signer.cfg.Parallel, 1, func(n int) { b.sign(ctx, &b.results[b.ready[n]]) })
+	close(b.toPublish)
+	close(b.toDeliver)
+}
+
+// finish waits until everything is published and delivered, and counts what was refused.
+func (b *batch) finish() []Result {
+	b.emitters.Wait()
+	for i := range b.results {
+		if err := b.results[i].Err; err != nil {
+			b.signer.metrics.refuse(roleAttestation, err)
+		}
+	}
+
+	return b.results
 }
 
 // sign makes one vote and passes it on.
@@ -151,7 +175,10 @@ func (b *batch) sign(ctx context.Context, r *Result) {
 	s.metrics.signing.Observe(now.Sub(start).Seconds())
 	s.metrics.production.Observe(now.Sub(b.start).Seconds())
 	r.Attestation = &wire.SignedAttestation{ValidatorIndex: r.Index, Data: b.data, Signature: sig}
-	b.signed <- r.Attestation
+	b.toDeliver <- r.Attestation
+	b.toPublish <- r.Attestation
+	// Every processor may be signing, and the runtime takes one away after 10 ms only: give the vote its turn now.
+	runtime.Gosched()
 }
 
 // errKey marks an error that came out of a key.
@@ -180,10 +207,8 @@ func (s *Signer) recovered(err *error) {
 	}
 }
 
-// emit publishes one vote and gives it to our own pipeline; one does not depend
-// on the other.
-func (s *Signer) emit(ctx context.Context, vote *wire.SignedAttestation) {
-	err := errors.Join(s.publish(ctx, vote), s.deliver(ctx, vote))
+// warnEmit logs, at most once a minute, that a vote did not get where it should.
+func (s *Signer) warnEmit(vote *wire.SignedAttestation, err error) {
 	if err != nil && s.emitWarn.allow(s.clock.Now()) {
 		s.log.Warn("vote not sent or not taken by this node", "slot", uint64(vote.Data.Slot),
 			"validator_index", uint64(vote.ValidatorIndex), "error", err.Error())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -209,6 +210,70 @@ func TestTroubleAfterSigningCostsNoOtherVote(t *testing.T) {
 	r := newRig(t, 8, func(r *rig, _ *Config, _ []validator) { r.net.reason = wire.ReasonDuplicate })
 	r.SignVotes(t.Context(), 5, testData(5))
 	require.Zero(t, testutil.ToFloat64(r.metrics.emitFailed.WithLabelValues(stageDeliver)), "a vote that came back from a peer is fine")
+}
+
+// One stuck peer of ours keeps no vote from the other place, whichever it is.
+func TestNetworkAndPipelineDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		r := newRig(t, 12, func(r *rig, _ *Config, _ []validator) {
+			r.net.check = func(*wire.SignedAttestation) { _ = pass(t.Context(), time.Second) }
+		})
+		r.SignVotes(t.Context(), 5, testData(5))
+		require.Len(t, r.net.delivered, 12)
+		for _, s := range r.net.delivered {
+			require.Equal(t, start, s.at)
+		}
+		require.Len(t, r.net.published, 12)
+		require.Equal(t, 12/publishers*time.Second, time.Since(start))
+	})
+}
+
+// Whatever is asked for, each item has its own result in its own place, and is signed, published and delivered once.
+func TestEachItemOfABatchStandsInItsPlace(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range 41 {
+		for _, limit := range []int{0, 1, 2, 3, 5, 8, 40, 64} {
+			r := newRig(t, n, func(r *rig, cfg *Config, _ []validator) {
+				cfg.Parallel = limit
+				if n > 2 {
+					r.keys[1].panics, r.keys[2].err = true, errFault
+				}
+			})
+			unknown := rng.IntN(4)
+			asked := make([]wire.ValidatorIndex, n+unknown)
+			for i, v := range rng.Perm(len(asked)) {
+				asked[i] = wire.ValidatorIndex(v) // n and more are unknown
+			}
+			signed, refused := 0, 0
+			results := r.SignVotes(t.Context(), 7, testData(7), asked...)
+			require.Len(t, results, len(asked))
+			for i, res := range results {
+				require.Equal(t, asked[i], res.Index)
+				if v := asked[i]; v >= wire.ValidatorIndex(n) || (n > 2 && (v == 1 || v == 2)) {
+					require.Error(t, res.Err)
+					require.Nil(t, res.Attestation)
+					refused++
+
+					continue
+				}
+				require.NoError(t, res.Err)
+				require.Equal(t, asked[i], res.Attestation.ValidatorIndex)
+				require.Equal(t, []uint32{7}, r.keys[asked[i]].signed)
+				signed++
+			}
+			require.Len(t, r.net.published, signed)
+			require.Len(t, r.net.delivered, signed)
+			require.InDelta(t, signed, testutil.ToFloat64(r.metrics.signatures), 0)
+			counted := 0.0
+			for _, code := range Refusals() {
+				counted += testutil.ToFloat64(r.metrics.refused.WithLabelValues("attestation", code.String()))
+			}
+			require.InDelta(t, refused, counted, 0)
+		}
+	}
 }
 
 func TestAtMostParallelSignaturesAtOnce(t *testing.T) {

@@ -3,8 +3,6 @@ package signer
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"aggnode/wire"
@@ -28,41 +26,58 @@ type warmTask struct {
 	slot wire.Slot
 }
 
-// Warm prepares the keys for the first duty that is still ahead, and returns when
-// they are ready or ctx ends. Called before the node joins its topics, so that
-// building subtrees and the first burst of messages do not meet; Run finds the
-// work done then.
+// Warm prepares the keys for the first duty that is still ahead, on all processors, and returns when they are ready, when
+// that duty's time has come, or when ctx ends. Called before the node joins its topics, so that building subtrees and the
+// first burst of messages do not meet. Run goes on with what is left.
 func (s *Signer) Warm(ctx context.Context) {
-	if len(s.validators) > 0 {
-		s.warmFirst(ctx, s.firstDuty())
+	first := s.firstDuty()
+	until := s.clock.IntervalStart(first, 1)
+	if !until.After(s.clock.Now()) { // it has begun and is done late, if at all
+		until = s.clock.IntervalStart(first, 2)
 	}
-}
-
-// warmFirst prepares the keys of the first duty that is still ahead, and of the
-// proposer of that slot and the next.
-func (s *Signer) warmFirst(ctx context.Context, first wire.Slot) {
-	tasks := append(s.voteTasks(first), s.proposalTasks(first)...)
+	ctx, cancel := s.withDeadline(ctx, until)
+	defer cancel()
+	tasks := s.firstTasks(first)
 	start := s.clock.Now()
-	s.warm(ctx, append(tasks, s.proposalTasks(first+1)...), s.cfg.Parallel, time.Time{})
+	s.warm(ctx, tasks, s.cfg.Parallel, time.Time{})
 	if took := s.clock.Now().Sub(start); took > time.Millisecond {
-		s.log.Info("keys prepared", "slot", uint64(first), "keys", len(tasks), "duration_ms", took.Milliseconds())
+		s.log.Info("keys prepared", "slot", uint64(first), "keys", len(tasks), "in_time", ctx.Err() == nil, "duration_ms", took.Milliseconds())
 	}
 }
 
-// warmNext prepares the keys for a slot in the background, unless the
-// preparation before still runs.
+// warmFirst prepares in the background what Warm left for the first duty. It does not stand back: the duty is near.
+func (s *Signer) warmFirst(ctx context.Context, first wire.Slot) {
+	s.inBackground(func() { s.warm(ctx, s.firstTasks(first), s.cfg.Parallel, time.Time{}) })
+}
+
+// warmNext prepares the keys for a slot in the background. The proposal comes first, since it is needed first.
 func (s *Signer) warmNext(ctx context.Context, slot wire.Slot) {
+	s.inBackground(func() {
+		tasks := append(s.proposalTasks(slot), s.voteTasks(slot)...)
+		s.warm(ctx, append(tasks, s.aheadTasks(slot)...), max(1, s.cfg.Parallel/2), s.clock.SlotStart(slot))
+	})
+}
+
+// inBackground runs a preparation, unless the one before still runs: they want much the same subtrees.
+func (s *Signer) inBackground(prepare func()) {
 	if !s.warming.CompareAndSwap(false, true) {
 		s.metrics.warmSkipped.Inc()
 
 		return
 	}
-	tasks := append(s.voteTasks(slot), s.proposalTasks(slot)...)
-	tasks = append(tasks, s.aheadTasks(slot)...)
 	s.background.Go(func() {
 		defer s.warming.Store(false)
-		s.warm(ctx, tasks, max(1, s.cfg.Parallel/2), s.clock.SlotStart(slot))
+		prepare()
 	})
+}
+
+// firstTasks are the subtrees that the duties of a slot still need: its votes, and its block unless the time for that is over.
+func (s *Signer) firstTasks(first wire.Slot) []warmTask {
+	if s.clock.Now().Before(s.clock.IntervalStart(first, 1)) {
+		return append(s.proposalTasks(first), s.voteTasks(first)...)
+	}
+
+	return s.voteTasks(first)
 }
 
 // voteTasks are the subtrees that votes of a slot need.
@@ -97,25 +112,16 @@ func (s *Signer) aheadTasks(slot wire.Slot) []warmTask {
 	return tasks
 }
 
-// warm prepares the subtrees in at most workers goroutines and returns when all
-// are done or ctx ended. Until needed it stands back while votes wait; the zero
-// time is now. A key whose range does not hold the slot is left to the duty to
-// report.
-func (s *Signer) warm(ctx context.Context, tasks []warmTask, workers int, needed time.Time) {
+// warm prepares the subtrees in at most limit goroutines, the calling one included, and returns when all are done or ctx
+// ended. Until needed it stands back while votes wait; the zero time is now. A key whose range does not hold the slot is
+// left to the duty, which reports it once a slot.
+func (s *Signer) warm(ctx context.Context, tasks []warmTask, limit int, needed time.Time) {
 	start := s.clock.Now()
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(workers, (len(tasks)+keysPerWorker-1)/keysPerWorker) {
-		wg.Go(func() {
-			for n := int(next.Add(1)) - 1; n < len(tasks) && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
-				if s.cfg.Pace != nil && s.cfg.Pace(ctx, needed) != nil {
-					return
-				}
-				s.prepare(ctx, &tasks[n])
-			}
-		})
-	}
-	wg.Wait()
+	share(len(tasks), limit, keysPerWorker, func(i int) {
+		if ctx.Err() == nil && (s.cfg.Pace == nil || s.cfg.Pace(ctx, needed) == nil) {
+			s.prepare(ctx, &tasks[i])
+		}
+	})
 	s.metrics.warm.Observe(s.clock.Now().Sub(start).Seconds())
 }
 
