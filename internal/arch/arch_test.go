@@ -20,7 +20,12 @@ const module = "aggnode"
 var allowed = map[string][]string{
 	"internal/arch":             {},
 	"internal/lanes":            {},
+	"internal/script":           {},
 	"xmss":                      {"internal/lanes"},
+	"leanproof":                 {"internal/lanes", "leanproof/internal/gf", "leanproof/internal/key"},
+	"leanproof/internal/gf":     {},
+	"leanproof/internal/key":    {"internal/lanes", "leanproof/internal/gf"},
+	"leanproof/internal/gen":    {"leanproof/internal/gf", "leanproof/internal/key"},
 	"wire":                      {},
 	"wire/wiretest":             {"wire"},
 	"scheduler":                 {},
@@ -32,7 +37,7 @@ var allowed = map[string][]string{
 	"netconfig/devkeys/gen":     {"netconfig/devkeys", "xmss"},
 	"chain":                     {"wire"},
 	"chain/proposer":            {"wire"},
-	"verify":                    {"wire", "xmss", "pubkeycache", "prover"},
+	"verify":                    {"wire", "xmss", "pubkeycache", "prover", "leanproof"},
 	"aggregate":                 {"wire", "pubkeycache", "prover"},
 	"pipeline":                  {"wire"},
 	"store":                     {},
@@ -43,10 +48,12 @@ var allowed = map[string][]string{
 	"telemetry/leanmetricstest": {},
 	"api":                       {"wire"},
 	"devnet":                    {"netconfig", "netconfig/devkeys"},
-	"bench":                     {"chain", "netconfig/devkeys", "pipeline", "prover", "pubkeycache", "scheduler", "verify", "wire", "xmss"},
-	"bench/gen":                 {"bench", "prover"},
-	"node":                      {"*"},
-	"cmd/aggnode":               {"*"},
+	"bench": {
+		"chain", "internal/lanes", "leanproof", "netconfig/devkeys", "p2p", "pipeline", "prover", "pubkeycache", "scheduler", "signer", "store", "verify", "wire", "xmss",
+	},
+	"bench/gen":   {"bench", "prover"},
+	"node":        {"*"},
+	"cmd/aggnode": {"*"},
 }
 
 // restricted names third-party and standard packages that only some of our
