@@ -16,7 +16,7 @@ import (
 func randomElements(r *rand.Rand, n int) []gf.E {
 	out := make([]gf.E, n)
 	for i := range out {
-		out[i] = gf.E{r.Uint64(), r.Uint64(), r.Uint64()}
+		out[i] = gf.E{C0: r.Uint64(), C1: r.Uint64(), C2: r.Uint64()}
 	}
 	return out
 }
@@ -230,7 +230,8 @@ func TestPositionsAreTheLowBitsFirst(t *testing.T) {
 		got := make([]uint32, 40)
 		c.drawPositions(got, depth)
 		for i := 0; i < len(got); {
-			e := s.challenge()
+			c := s.challenge()
+			e := [3]uint64{c.C0, c.C1, c.C2}
 			for at := 0; at+depth <= 192 && i < len(got); at += depth {
 				var want uint32
 				for b := range depth {

@@ -148,5 +148,5 @@ func (o *openedRows) decode(r *reader) error {
 // element reads the i-th element of b.
 func element(b []byte, i int) gf.E {
 	b = b[elementSize*i:][:elementSize]
-	return gf.E{word(b, 0), word(b, 1), word(b, 2)}
+	return gf.E{C0: word(b, 0), C1: word(b, 1), C2: word(b, 2)}
 }

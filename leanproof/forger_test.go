@@ -56,20 +56,20 @@ func randomDraft(t *testing.T, r *rand.Rand, logRate, logSize int) *draft {
 	claim := Claim{PublicKey: [32]byte{1}, Message: [32]byte{2}}
 	d := &draft{xmss: []Claim{claim}, point: make([]byte, pointSize*elementSize)}
 	d.words = make([]gf.E, announcedWords)
-	d.words[0][0] = uint64(logSize - 3)
+	d.words[0].C0 = uint64(logSize - 3)
 	for i := range key.Tables {
-		d.words[1+i][0] = 1 + r.Uint64N(500)
+		d.words[1+i].C0 = 1 + r.Uint64N(500)
 	}
-	d.words[7][0] = uint64(logRate)
+	d.words[7].C0 = uint64(logRate)
 	for i := range 2 {
-		d.words[8+i] = gf.E{r.Uint64(), r.Uint64()}
+		d.words[8+i] = gf.E{C0: r.Uint64(), C1: r.Uint64()}
 	}
 	var s sizes
 	require.Equal(t, StreamLength, s.checkSizes(&parts{words: d.encodeWords()}))
 	require.Equal(t, logSize, s.codeLog)
 	require.Same(t, key.LadderFor(logRate, logSize), s.ladder)
 	for len(d.words) < s.wordCount() {
-		d.words = append(d.words, gf.E{r.Uint64(), r.Uint64(), r.Uint64()})
+		d.words = append(d.words, gf.E{C0: r.Uint64(), C1: r.Uint64(), C2: r.Uint64()})
 	}
 	for i := range s.ladder.Levels {
 		row := make([]uint64, 3<<s.ladder.Levels[i].Folds)
@@ -94,7 +94,8 @@ func appendWords(b []byte, words ...uint64) []byte {
 func (d *draft) encodeWords() []byte {
 	var b []byte
 	for _, e := range d.words {
-		b = appendWords(b, e[:]...)
+		w := e.Words()
+		b = appendWords(b, w[:]...)
 	}
 	return b
 }
@@ -219,7 +220,7 @@ func (f *forger) forge() {
 		case OpeningTerminal:
 			f.fitRow(got)
 		case DigestHalf:
-			f.d.words[c.cursor-1][2], f.d.words[c.cursor-2][2] = 0, 0
+			f.d.words[c.cursor-1].C2, f.d.words[c.cursor-2].C2 = 0, 0
 		default:
 			f.fitWord(got, c.cursor-1)
 		}
@@ -258,8 +259,8 @@ func (f *forger) fitRow(got verdict) {
 	row[0] ^= 1
 	moved := f.run()
 	delta := gf.Mul(moved.difference, gf.Inverse(gf.Add(got.difference, moved.difference)))
-	for i := range delta {
-		row[i] ^= delta[i]
+	for i, w := range delta.Words() {
+		row[i] ^= w
 	}
 }
 

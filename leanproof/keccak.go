@@ -196,12 +196,10 @@ func (k *keccakClaim) constantBit(layer, z int) gf.E {
 	return sum
 }
 
-// subsetSum is the sum of the elements of v with these indices. Its limbs stay in registers, which a sum by gf.Add does not allow.
-func subsetSum(v []gf.E, indices []uint8) gf.E {
-	var l0, l1, l2 uint64
+// subsetSum is the sum of the elements of v with these indices.
+func subsetSum(v []gf.E, indices []uint8) (sum gf.E) {
 	for _, i := range indices {
-		e := &v[i]
-		l0, l1, l2 = l0^e[0], l1^e[1], l2^e[2]
+		sum = gf.Add(sum, v[i])
 	}
-	return gf.E{l0, l1, l2}
+	return sum
 }

@@ -32,13 +32,13 @@ func TestEachCheckAloneRefusesAForgery(t *testing.T) {
 		edit   func(*draft)
 	}{
 		{CountZero, 1, func(d *draft) { d.words[11] = gf.E{} }},
-		{ProductLayer, 11, func(d *draft) { d.words[10][0] ^= 1 }}, // pushed and pulled differ from the children's product
+		{ProductLayer, 11, func(d *draft) { d.words[10].C0 ^= 1 }}, // pushed and pulled differ from the children's product
 		{TableValue, 1, nil},
 		{KeccakProduct, 12, nil},
 		{KeccakLayer, 12, nil},
 		{KeccakOutput, 1, nil},
 		{KeccakInput, 1, nil},
-		{DigestHalf, 1, func(d *draft) { d.words[1994][2] = 1 }}, // root of the second tree
+		{DigestHalf, 1, func(d *draft) { d.words[1994].C2 = 1 }}, // root of the second tree
 		{Nonce, 4, nil},
 		{OpeningTerminal, 1, nil},
 	} {

@@ -113,10 +113,10 @@ func (c *check) openLevel(i int, root digest) (next digest, err error) {
 		c.nexts(o.tail[:1<<ladder.LogTail])
 	} else {
 		low, high := c.next(), c.next()
-		if err := c.holds(low[2]|high[2] == 0, DigestHalf); err != nil {
+		if err := c.holds(low.C2|high.C2 == 0, DigestHalf); err != nil {
 			return next, err
 		}
-		next = digest{low[0], low[1], high[0], high[1]}
+		next = digest{low.C0, low.C1, high.C0, high.C1}
 		if level.sampled = ladder.Levels[i+1].Samples == 1; level.sampled {
 			c.sponge.challenges(level.sample[:parameters.LogMessage])
 			sampleSum = c.next()
@@ -164,7 +164,7 @@ func (c *check) openLevel(i int, root digest) (next digest, err error) {
 // drawPositions fills out with positions of bits bits, as many from each challenge as fit in its 192, low bits first.
 func (c *check) drawPositions(out []uint32, bits int) {
 	for len(out) > 0 {
-		e := c.sponge.challenge()
+		e := c.sponge.challenge().Words()
 		n := min(192/bits, len(out))
 		for j := range n {
 			at := j * bits

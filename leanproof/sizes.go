@@ -56,7 +56,7 @@ func (s *sizes) checkSizes(p *parts) error {
 			return HighLimb
 		}
 	}
-	number := func(i int) uint64 { return element(p.words, i)[0] }
+	number := func(i int) uint64 { return element(p.words, i).C0 }
 
 	memory := number(0)
 	if memory < key.MinLogMemory || memory > maxLogMemory {
@@ -101,10 +101,10 @@ func (s *sizes) checkSizes(p *parts) error {
 		return err
 	}
 	root := [2]gf.E{element(p.words, 8), element(p.words, 9)}
-	if root[0][2]|root[1][2] != 0 {
+	if root[0].C2|root[1].C2 != 0 {
 		return DigestHalf
 	}
-	s.root = digest{root[0][0], root[0][1], root[1][0], root[1][1]}
+	s.root = digest{root[0].C0, root[0].C1, root[1].C0, root[1].C1}
 	return nil
 }
 

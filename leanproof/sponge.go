@@ -35,7 +35,7 @@ func (s *sponge) observe(e gf.E, tag uint64) {
 		s.permute()
 	}
 	lane := s.state[4*s.waiting:][:4]
-	lane[0], lane[1], lane[2], lane[3] = e[0], e[1], e[2], tag
+	lane[0], lane[1], lane[2], lane[3] = e.C0, e.C1, e.C2, tag
 	s.waiting++
 }
 
@@ -52,7 +52,7 @@ func (s *sponge) permute() {
 // challenge draws a random element, after a permutation of its own.
 func (s *sponge) challenge() gf.E {
 	s.permute()
-	return gf.E{s.state[0], s.state[1], s.state[2]}
+	return gf.E{C0: s.state[0], C1: s.state[1], C2: s.state[2]}
 }
 
 // challenges draws len(out) of them.

@@ -24,7 +24,7 @@ func (p *parts) digest(seed digest, value gf.E) digest {
 	for i := range 3 * pointSize {
 		cells[12+i] = word(p.point, i)
 	}
-	copy(cells[12+3*pointSize:], value[:])
+	cells[12+3*pointSize], cells[13+3*pointSize], cells[14+3*pointSize] = value.C0, value.C1, value.C2
 	return hashWords(cells[:])
 }
 

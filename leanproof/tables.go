@@ -102,7 +102,7 @@ func coordinate(terms []key.Term, columns []gf.E) gf.E {
 		var v gf.E
 		switch t.Kind {
 		case key.TermConstant:
-			sum[0] ^= t.Factor
+			sum.C0 ^= t.Factor
 			continue
 		case key.TermColumn:
 			v = columns[t.A]

@@ -55,7 +55,7 @@ func BenchmarkVectors(b *testing.B) {
 	}
 	for i := range k {
 		k[i] = r.Uint64()
-		planes[0][i], planes[1][i], planes[2][i] = x[i][0], x[i][1], x[i][2]
+		planes[0][i], planes[1][i], planes[2][i] = x[i].C0, x[i].C1, x[i].C2
 	}
 	columns := slices.Concat(k, k, k, k)
 	point := sample(r, 10)

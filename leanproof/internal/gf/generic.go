@@ -78,10 +78,10 @@ type product [5]wide
 
 // addProduct adds a*b to p, by Karatsuba's three pairs.
 func (p *product) addProduct(a, b *E) {
-	p0, p1, p2 := carryless(a[0], b[0]), carryless(a[1], b[1]), carryless(a[2], b[2])
-	m01 := carryless(a[0]^a[1], b[0]^b[1])
-	m02 := carryless(a[0]^a[2], b[0]^b[2])
-	m12 := carryless(a[1]^a[2], b[1]^b[2])
+	p0, p1, p2 := carryless(a.C0, b.C0), carryless(a.C1, b.C1), carryless(a.C2, b.C2)
+	m01 := carryless(a.C0^a.C1, b.C0^b.C1)
+	m02 := carryless(a.C0^a.C2, b.C0^b.C2)
+	m12 := carryless(a.C1^a.C2, b.C1^b.C2)
 	p[0] = p[0].add(p0)
 	p[1] = p[1].add(m01).add(p0).add(p1)
 	p[2] = p[2].add(m02).add(p0).add(p2).add(p1)
@@ -92,9 +92,9 @@ func (p *product) addProduct(a, b *E) {
 // addProductBase adds a*k to p.
 func (p *product) addProductBase(a *E, k uint64) {
 	s := spreadOf(k)
-	p[0] = p[0].add(s.carryless(a[0]))
-	p[1] = p[1].add(s.carryless(a[1]))
-	p[2] = p[2].add(s.carryless(a[2]))
+	p[0] = p[0].add(s.carryless(a.C0))
+	p[1] = p[1].add(s.carryless(a.C1))
+	p[2] = p[2].add(s.carryless(a.C2))
 }
 
 // reduce returns p mod y^3 + y + 1: y^3 = y + 1 and y^4 = y^2 + y.
@@ -114,7 +114,7 @@ func mulGeneric(a, b *E) E {
 
 func mulKGeneric(a *E, k uint64) E {
 	s := spreadOf(k)
-	return E{s.carryless(a[0]).reduce(), s.carryless(a[1]).reduce(), s.carryless(a[2]).reduce()}
+	return E{s.carryless(a.C0).reduce(), s.carryless(a.C1).reduce(), s.carryless(a.C2).reduce()}
 }
 
 func mulBaseGeneric(a, b uint64) uint64 { return carryless(a, b).reduce() }
@@ -145,8 +145,8 @@ func scaleGeneric(out, a []E, by *E) {
 func squareNGeneric(a *E, n int) E {
 	c := *a
 	for range n {
-		s1, s2 := squareBase(c[1]), squareBase(c[2])
-		c = E{squareBase(c[0]), s2, s1 ^ s2}
+		s1, s2 := squareBase(c.C1), squareBase(c.C2)
+		c = E{squareBase(c.C0), s2, s1 ^ s2}
 	}
 	return c
 }

@@ -1,28 +1,34 @@
 package gf
 
-// E is an element of GF(2^192): E[i] is the coefficient of y^i, an element of K. The zero value is the field's zero.
-type E [3]uint64
+// E is an element of GF(2^192): Ci is the coefficient of y^i, an element of K. The zero value is the field's zero.
+//
+// It is a struct because the compiler keeps a struct's fields in registers and an array in memory. An array of 24 bytes is copied as two
+// overlapping halves, which wait for words just written: a product by Mul took 50 ns instead of 15.
+type E struct{ C0, C1, C2 uint64 }
 
 // One is the field's one.
-var One = E{1}
+var One = E{C0: 1}
 
 // Generator is the generator g of the multiplicative group of K.
 const Generator = 2
 
 // FromBase lifts an element of K.
-func FromBase(k uint64) E { return E{k} }
+func FromBase(k uint64) E { return E{C0: k} }
 
 // InBase reports whether a lies in K.
-func (a E) InBase() bool { return a[1]|a[2] == 0 }
+func (a E) InBase() bool { return a.C1|a.C2 == 0 }
 
 // IsZero reports whether a is zero.
-func (a E) IsZero() bool { return a[0]|a[1]|a[2] == 0 }
+func (a E) IsZero() bool { return a.C0|a.C1|a.C2 == 0 }
+
+// Words returns the coefficients as an array.
+func (a E) Words() [3]uint64 { return [3]uint64{a.C0, a.C1, a.C2} }
 
 // Add returns a + b, which is a - b too.
-func Add(a, b E) E { return E{a[0] ^ b[0], a[1] ^ b[1], a[2] ^ b[2]} }
+func Add(a, b E) E { return E{a.C0 ^ b.C0, a.C1 ^ b.C1, a.C2 ^ b.C2} }
 
 // AddBase returns a + k.
-func AddBase(a E, k uint64) E { return E{a[0] ^ k, a[1], a[2]} }
+func AddBase(a E, k uint64) E { return E{a.C0 ^ k, a.C1, a.C2} }
 
 // Inverse returns 1/a, and zero for zero. It costs about a hundred products.
 //
@@ -30,12 +36,12 @@ func AddBase(a E, k uint64) E { return E{a[0] ^ k, a[1], a[2]} }
 func Inverse(a E) E {
 	b := frobenius(a)
 	b = Mul(b, frobenius(b))
-	return MulK(b, inverseBase(Mul(a, b)[0]))
+	return MulK(b, inverseBase(Mul(a, b).C0))
 }
 
 // frobenius returns a^(2^64), the automorphism of E that fixes K. y has degree three over GF(2) and 64 = 1 mod 3, so it
 // takes y to y^2 and y^2 to y^4 = y^2 + y.
-func frobenius(a E) E { return E{a[0], a[2], a[1] ^ a[2]} }
+func frobenius(a E) E { return E{a.C0, a.C2, a.C1 ^ a.C2} }
 
 // inverseBase returns 1/k in K, zero for zero: k^(2^64 - 2), by way of k^(2^n - 1) for n = 1, 3, 7, 15, 31, 63.
 func inverseBase(k uint64) uint64 {

@@ -80,7 +80,7 @@ func (t *table) evaluate(s *scratch, points []Point, out []gf.E) {
 func (p *pointScratch) prepare(at *Point, basis *[blockSize]gf.E) {
 	gf.EqTable(at.Zeta[:blockLog], basis[:])
 	for i := range basis {
-		p.low[0][i], p.low[1][i], p.low[2][i] = basis[i][0], basis[i][1], basis[i][2]
+		p.low[0][i], p.low[1][i], p.low[2][i] = basis[i].C0, basis[i].C1, basis[i].C2
 	}
 	gf.EqTable(at.Zeta[blockLog:], p.high[:])
 	gf.EqTable(at.Alpha[:], p.weights[:])

@@ -70,14 +70,12 @@ func knownPoints(t *testing.T) []knownPoint {
 	return out
 }
 
-func parseE(t *testing.T, s string) (e gf.E) {
+func parseE(t *testing.T, s string) gf.E {
 	t.Helper()
 	n, ok := new(big.Int).SetString(s, 16)
 	require.True(t, ok, s)
-	for i := range e {
-		e[i] = new(big.Int).Rsh(n, uint(64*i)).Uint64()
-	}
-	return e
+	limb := func(i uint) uint64 { return new(big.Int).Rsh(n, 64*i).Uint64() }
+	return gf.E{C0: limb(0), C1: limb(1), C2: limb(2)}
 }
 
 func TestTableHasTheValuesOfTheReference(t *testing.T) {
@@ -112,7 +110,7 @@ func TestManyPointsHaveTheValuesOfEach(t *testing.T) {
 func randomPoint(r *rand.Rand) (p key.Point) {
 	for _, part := range [][]gf.E{p.Zeta[:], p.Alpha[:]} {
 		for i := range part {
-			part[i] = gf.E{r.Uint64(), r.Uint64(), r.Uint64()}
+			part[i] = gf.E{C0: r.Uint64(), C1: r.Uint64(), C2: r.Uint64()}
 		}
 	}
 	return p
