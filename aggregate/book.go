@@ -238,9 +238,7 @@ func (b *book) addAggregate(p *Pooled, now wire.Slot) refusal {
 	if !b.evictAggregates(p) {
 		return refusedFull
 	}
-	for i, w := range p.members {
-		h.reached[i] |= w & b.ours[i]
-	}
+	h.reached.addCommon(p.members, &b.ours)
 	b.version++
 	h.progress.Version = b.version
 	h.progress.Merges++

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -379,9 +380,9 @@ func TestSets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 200 {
 		pick := func() indices {
-			out := upTo(wire.RegistryLimit)
+			out := upTo(1 + rng.IntN(wire.MaxRegistryLimit))
 			rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-			out = out[:rng.IntN(40)]
+			out = out[:min(rng.IntN(40), len(out))]
 			slices.Sort(out)
 			return out
 		}
@@ -393,11 +394,32 @@ func TestSets(t *testing.T) {
 		require.Equal(t, px.CountNotIn(py), a.countNotIn(b))
 		require.Equal(t, px.IsSubsetOf(py), a.isSubsetOf(b))
 		require.Equal(t, px.Intersects(py), a.intersects(b))
+		require.Equal(t, len(x)-px.CountNotIn(py), common(a, b).count())
+		before := a.clone()
 		a.addAll(b)
+		require.Equal(t, px.Indices(), before.indices(), "a clone has its own storage")
 		require.Equal(t, px.Union(py).Indices(), a.indices())
+		require.Equal(t, hashed(setOf(px.Union(py))), hashed(a), "in whatever order it grew")
 		for _, v := range y {
 			require.True(t, a.has(v))
 		}
-		require.False(t, a.has(wire.RegistryLimit))
+		require.False(t, a.has(wire.MaxRegistryLimit))
 	}
+	require.NotEqual(t, hashed(&set{}, setOf(participants(t, 1))), hashed(setOf(participants(t, 1)), &set{}))
+	require.NotEqual(t, hashed(setOf(participants(t, 1, 65))), hashed(setOf(participants(t, 1)), setOf(participants(t, 1))))
+}
+
+func common(a, b *set) *set {
+	s := new(set)
+	s.addCommon(a, b)
+	return s
+}
+
+// hashed returns what a fingerprint makes of sets one after the other.
+func hashed(sets ...*set) []byte {
+	h := sha256.New()
+	for _, s := range sets {
+		s.writeTo(h)
+	}
+	return h.Sum(nil)
 }

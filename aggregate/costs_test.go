@@ -153,7 +153,7 @@ func FuzzCosts(f *testing.F) {
 	f.Add([]byte(benchJSON), 2)
 	f.Add([]byte(`{"costs":[{"revision":"r","tier":"T0","cores":2,"fixed_s":2,"raw_s":0.01,"child_s":3}]}`), 64)
 	f.Fuzz(func(t *testing.T, b []byte, raw int) {
-		raw = min(max(raw, 0), wire.RegistryLimit)
+		raw = min(max(raw, 0), wire.DefaultRegistryLimit)
 		var c Costs
 		_ = c.UnmarshalJSON(b)
 		_ = c.AddBench(b)

@@ -156,7 +156,7 @@ type fakeProver struct {
 func newFakeProver() *fakeProver {
 	return &fakeProver{
 		caps: prover.Capabilities{
-			Backend: "fake", MaxChildren: 16, MaxRaw: wire.RegistryLimit, MinInputs: 1, ProofBytesMax: wire.MaxProofSize,
+			Backend: "fake", MaxChildren: 16, MaxRaw: wire.DefaultRegistryLimit, MinInputs: 1, ProofBytesMax: wire.MaxProofSize,
 			HelloProve: 600 * time.Millisecond,
 		},
 		isReady: true, fixed: 600 * time.Millisecond, raw: 5 * time.Millisecond, each: 1200 * time.Millisecond,

@@ -52,7 +52,7 @@ func boolCompare(a, b bool) int {
 // chooseChildren takes, up to the limit, the aggregate that adds most validators to the raw votes and to the children
 // before it. Without leave to overlap it must share nobody with those.
 func (m *material) chooseChildren(l limits) {
-	have, taken := m.rawSet, set{}
+	have, taken := m.rawSet.clone(), set{}
 	for len(m.children) < l.maxChildren {
 		var best *Pooled
 		bestGain := 0

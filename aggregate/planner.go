@@ -21,10 +21,10 @@ type limits struct {
 func limitsOf(cfg *Config, c prover.Capabilities) limits {
 	l := limits{maxRaw: c.MaxRaw, maxChildren: cfg.MaxChildren, minInputs: max(cfg.MinInputs, c.MinInputs), mayOverlap: c.ChildrenMayOverlap}
 	if l.maxRaw <= 0 {
-		l.maxRaw = wire.RegistryLimit
+		l.maxRaw = cfg.Profile.RegistryLimit
 	}
 	if l.maxSigners = c.MaxSigners; l.maxSigners <= 0 {
-		l.maxSigners = wire.RegistryLimit
+		l.maxSigners = cfg.Profile.RegistryLimit
 	}
 	l.maxRaw = min(l.maxRaw, l.maxSigners)
 	l.maxChildren = max(min(l.maxChildren, c.MaxChildren), 0)

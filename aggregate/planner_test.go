@@ -20,7 +20,7 @@ var planTime = time.Unix(1000, 0)
 func inputAt(slot wire.Slot) planInput {
 	return planInput{
 		now: planTime, slot: slot, timely: planTime.Add(time.Minute), late: planTime.Add(2 * time.Minute), lateOwn: planTime.Add(2 * time.Minute),
-		limits: limits{maxRaw: wire.RegistryLimit, maxSigners: wire.RegistryLimit, maxChildren: 2, minInputs: 2},
+		limits: limits{maxRaw: wire.DefaultRegistryLimit, maxSigners: wire.DefaultRegistryLimit, maxChildren: 2, minInputs: 2},
 		cost:   costModel{shape: defaultShape, hello: 600 * time.Millisecond, fixed: 1, raw: 1, child: 1},
 		bars:   newBars(),
 	}
@@ -204,7 +204,7 @@ func checkPlan(t testing.TB, p *plan, in *planInput) {
 	if !p.isProbe {
 		require.False(t, in.now.Add(p.cost).After(p.deadline), "invariant 9")
 	}
-	require.LessOrEqual(t, p.participants().Len(), wire.RegistryLimit)
+	require.LessOrEqual(t, p.participants().Len(), wire.DefaultRegistryLimit)
 	require.Equal(t, p.members.indices(), p.participants().Indices())
 	highest, _ := p.participants().Highest()
 	require.Equal(t, int(highest)+1, p.participants().Len(), "the shortest form")

@@ -4,30 +4,50 @@ import (
 	"encoding/binary"
 	"hash"
 	"math/bits"
+	"slices"
 
 	"aggnode/wire"
 )
 
-// set is a mutable set of validator indices below wire.RegistryLimit, the planner's working form of participants.
-// 512 bytes; pass by pointer.
-type set [wire.RegistryLimit / 64]uint64
+// set is a mutable set of validator indices, the planner's working form of participants. It grows to its highest member,
+// which wire.MaxRegistryLimit bounds: what is added comes from participants and from votes of the registry. The zero value
+// is the empty set. Pass it by pointer: a copy shares its storage.
+type set struct {
+	words []uint64 // bit i of word w is index 64w+i
+}
 
 // setOf returns the participants as a set.
 func setOf(p wire.Participants) *set {
 	s := new(set)
+	if highest, ok := p.Highest(); ok {
+		s.grow(int(highest/64) + 1)
+	}
 	p.ForEach(s.add)
 	return s
 }
 
-func (s *set) add(v wire.ValidatorIndex) { s[v/64] |= 1 << (v % 64) }
+func (s *set) clone() set { return set{slices.Clone(s.words)} }
+
+// grow makes room for n words.
+func (s *set) grow(n int) {
+	if missing := n - len(s.words); missing > 0 {
+		s.words = append(s.words, make([]uint64, missing)...)
+	}
+}
+
+func (s *set) add(v wire.ValidatorIndex) {
+	s.grow(int(v/64) + 1)
+	s.words[v/64] |= 1 << (v % 64)
+}
 
 func (s *set) has(v wire.ValidatorIndex) bool {
-	return v < wire.RegistryLimit && s[v/64]>>(v%64)&1 == 1
+	w := v / 64
+	return w < wire.ValidatorIndex(len(s.words)) && s.words[w]>>(v%64)&1 == 1
 }
 
 func (s *set) count() int {
 	n := 0
-	for _, w := range s {
+	for _, w := range s.words {
 		n += bits.OnesCount64(w)
 	}
 	return n
@@ -35,32 +55,38 @@ func (s *set) count() int {
 
 // addAll makes s the union of s and o.
 func (s *set) addAll(o *set) {
-	for i, w := range o {
-		s[i] |= w
+	s.grow(len(o.words))
+	for i, w := range o.words {
+		s.words[i] |= w
+	}
+}
+
+// addCommon adds to s what a and b share.
+func (s *set) addCommon(a, b *set) {
+	n := min(len(a.words), len(b.words))
+	s.grow(n)
+	for i := range n {
+		s.words[i] |= a.words[i] & b.words[i]
 	}
 }
 
 // countNotIn returns how many members of s are not in o.
 func (s *set) countNotIn(o *set) int {
-	n := 0
-	for i, w := range s {
-		n += bits.OnesCount64(w &^ o[i])
+	n, common := 0, min(len(s.words), len(o.words))
+	for i := range common {
+		n += bits.OnesCount64(s.words[i] &^ o.words[i])
+	}
+	for _, w := range s.words[common:] {
+		n += bits.OnesCount64(w)
 	}
 	return n
 }
 
-func (s *set) isSubsetOf(o *set) bool {
-	for i, w := range s {
-		if w&^o[i] != 0 {
-			return false
-		}
-	}
-	return true
-}
+func (s *set) isSubsetOf(o *set) bool { return s.countNotIn(o) == 0 }
 
 func (s *set) intersects(o *set) bool {
-	for i, w := range s {
-		if w&o[i] != 0 {
+	for i := range min(len(s.words), len(o.words)) {
+		if s.words[i]&o.words[i] != 0 {
 			return true
 		}
 	}
@@ -70,7 +96,7 @@ func (s *set) intersects(o *set) bool {
 // indices returns the members, ascending.
 func (s *set) indices() []wire.ValidatorIndex {
 	out := make([]wire.ValidatorIndex, 0, s.count())
-	for i, w := range s {
+	for i, w := range s.words {
 		for ; w != 0; w &= w - 1 {
 			out = append(out, wire.ValidatorIndex(64*i+bits.TrailingZeros64(w)))
 		}
@@ -78,11 +104,12 @@ func (s *set) indices() []wire.ValidatorIndex {
 	return out
 }
 
-// writeTo feeds the 512 bytes of the set to a hash.
+// writeTo feeds the number of words of the set and the words to a hash, so that sets one after the other stay apart. Of
+// sets that only add and addAll made, equal ones feed the same.
 func (s *set) writeTo(h hash.Hash) {
-	var b [8]byte
-	for _, w := range s {
-		binary.LittleEndian.PutUint64(b[:], w)
-		h.Write(b[:])
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+8*len(s.words)), uint64(len(s.words)))
+	for _, w := range s.words {
+		b = binary.LittleEndian.AppendUint64(b, w)
 	}
+	h.Write(b)
 }

@@ -141,7 +141,7 @@ func TestTreeAgreesWithLeanSpec(t *testing.T) {
 			case "tick":
 			case "block":
 				b := s.Block.wire(t)
-				root := b.Block.HashTreeRoot()
+				root := b.Block.HashTreeRoot(w.tree.cfg.Profile)
 				w.time.set(maxTime(w.time.now(), w.clock.SlotStart(b.Block.Slot)))
 				got := w.tree.InsertBlock(b, root, 0)
 				if s.Valid && got != wire.ReasonDuplicate {

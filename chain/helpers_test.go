@@ -69,7 +69,7 @@ func (w *world) block(slot wire.Slot, parent wire.Root, salt byte) (*wire.Signed
 		StateRoot:     wire.Root{salt},
 	}}
 
-	return b, b.Block.HashTreeRoot()
+	return b, b.Block.HashTreeRoot(w.tree.cfg.Profile)
 }
 
 // insert makes a block at the start of its slot and returns its root.

@@ -79,8 +79,8 @@ func NewTree(cfg Config, clock *Clock) (*Tree, error) {
 	switch {
 	case cfg.Profile == nil:
 		return nil, fmt.Errorf("chain: no profile")
-	case cfg.Validators < 1 || cfg.Validators > wire.RegistryLimit:
-		return nil, fmt.Errorf("chain: %d validators, must be 1 to %d", cfg.Validators, wire.RegistryLimit)
+	case cfg.Validators < 1 || cfg.Validators > cfg.Profile.RegistryLimit:
+		return nil, fmt.Errorf("chain: %d validators, must be 1 to %d", cfg.Validators, cfg.Profile.RegistryLimit)
 	}
 	genesis := &node{root: cfg.GenesisRoot}
 	genesis.parent, genesis.jump = genesis, genesis

@@ -35,11 +35,15 @@ func TestNewTreeRefusesAnUnusableConfig(t *testing.T) {
 	for _, cfg := range []Config{
 		{Validators: 4},
 		{Profile: profile},
-		{Profile: profile, Validators: wire.RegistryLimit + 1},
+		{Profile: profile, Validators: wire.DefaultRegistryLimit + 1},
 	} {
 		_, err := NewTree(cfg, clock)
 		require.Error(t, err)
 	}
+	wide, err := profile.WithRegistryLimit(wire.DefaultRegistryLimit + 1)
+	require.NoError(t, err)
+	_, err = NewTree(Config{Profile: wide, Validators: wire.DefaultRegistryLimit + 1}, clock)
+	require.NoError(t, err, "the limit is the profile's")
 }
 
 func TestBlockAdmission(t *testing.T) {
@@ -95,7 +99,7 @@ func TestBlockAdmission(t *testing.T) {
 			if c.change != nil {
 				c.change(w, &b.Block)
 			}
-			root := b.Block.HashTreeRoot()
+			root := b.Block.HashTreeRoot(w.tree.cfg.Profile)
 			admitted := c.want
 			if admitted == wire.ReasonUnknownParent {
 				admitted = wire.ReasonNone // its signature is worth a check: it will be parked
@@ -233,7 +237,7 @@ func TestIncludedIsTheUnionOfTheChain(t *testing.T) {
 		p, err := wire.NewParticipants([]wire.ValidatorIndex{wire.ValidatorIndex(s)})
 		require.NoError(t, err)
 		b.Block.Body.Attestations = []wire.AggregatedAttestation{{Participants: p, Data: data}}
-		parent = b.Block.HashTreeRoot()
+		parent = b.Block.HashTreeRoot(w.tree.cfg.Profile)
 		require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(b, parent, 0))
 	}
 	require.Equal(t, []wire.ValidatorIndex{2, 3}, w.tree.Included(parent, data.HashTreeRoot()).Indices())

@@ -114,8 +114,6 @@ func (y *configYAML) check() (*config, error) {
 	switch {
 	case n == 0:
 		return nil, fmt.Errorf("GENESIS_VALIDATORS is empty")
-	case n > wire.RegistryLimit:
-		return nil, fmt.Errorf("GENESIS_VALIDATORS has %d entries, at most %d allowed", n, wire.RegistryLimit)
 	case y.ValidatorCount != nil && *y.ValidatorCount != n:
 		return nil, fmt.Errorf("VALIDATOR_COUNT is %d, GENESIS_VALIDATORS has %d entries", *y.ValidatorCount, n)
 	}
@@ -136,6 +134,9 @@ type profileYAML struct {
 	Profile string `yaml:"profile"`
 	Scheme  string `yaml:"scheme,omitempty"`
 	Backend string `yaml:"backend,omitempty"`
+	// RegistryLimit is wire.Profile.RegistryLimit, which the profile local alone
+	// leaves open; nil is the limit of all other networks.
+	RegistryLimit *int `yaml:"registry_limit,omitempty"`
 
 	path string
 }
@@ -151,12 +152,14 @@ func loadProfileFile(path string) (*profileYAML, error) {
 	return y, nil
 }
 
-// profile returns the profile that the overrides or the file name. A scheme in
-// the file belongs to the file's profile and is dropped with it.
+// profile returns the profile that the overrides or the file name. A scheme and
+// a registry limit in the file belong to the file's profile and are dropped with
+// it.
 func (y *profileYAML) profile(o Overrides) (*wire.Profile, error) {
 	name := firstNonZero(o.Profile, y.Profile, DefaultProfile)
+	isTheFiles := o.Profile == "" || o.Profile == y.Profile
 	scheme := o.Scheme
-	if scheme == "" && (o.Profile == "" || o.Profile == y.Profile) {
+	if scheme == "" && isTheFiles {
 		scheme = y.Scheme
 	}
 	p, err := wire.LookupProfile(name, scheme)
@@ -166,6 +169,11 @@ func (y *profileYAML) profile(o Overrides) (*wire.Profile, error) {
 		}
 
 		return nil, err
+	}
+	if isTheFiles && y.RegistryLimit != nil {
+		if p, err = p.WithRegistryLimit(*y.RegistryLimit); err != nil {
+			return nil, fmt.Errorf("%s: %w", y.path, err)
+		}
 	}
 	if o.Envelope != wire.EnvelopeUnknown {
 		p = p.WithEnvelope(o.Envelope)

@@ -3,7 +3,11 @@
 // which of them (validators.yaml, annotated_validators.yaml), where the nodes
 // are (nodes.yaml, validator-config.yaml) and what line of the protocol they
 // speak (aggnode.yaml). The files are those of lean-quickstart; aggnode.yaml is
-// ours, and a folder without it is of the profile devnet5.
+// ours, and a folder without it is of the profile devnet5. Its keys are profile,
+// scheme, backend and, for the profile local alone, registry_limit: how many
+// validators lists on the wire have room for, 1 to 16,384, by default the 4,096 of
+// all other networks. All nodes of a network must agree on it, as roots depend on
+// it.
 //
 // [Load] answers with one immutable [Network], or with an error that names the
 // file and what is wrong in it. It is lenient where clients differ (both

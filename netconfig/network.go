@@ -131,7 +131,7 @@ func Load(dir string, o Overrides) (*Network, error) {
 	if n.Profile, err = line.profile(o); err != nil {
 		return nil, err
 	}
-	if err := checkKeys(n.Profile, n.Validators); err != nil {
+	if err := checkValidators(n.Profile, n.Validators); err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.path, err)
 	}
 	if n.Bootnodes, err = loadNodes(pathOr(o.NodesFile, dir, NodesFile), nodes.names); err != nil {
@@ -162,9 +162,13 @@ func checkSlotDuration(d time.Duration) error {
 	return nil
 }
 
-// checkKeys refuses keys that are not of the profile and keys that are there
-// twice: a one-time key that signs for two would sign two messages a slot.
-func checkKeys(p *wire.Profile, validators []wire.Validator) error {
+// checkValidators refuses a registry that the profile has no room for, keys that
+// are not of the profile and keys that are there twice: a one-time key that signs
+// for two would sign two messages a slot.
+func checkValidators(p *wire.Profile, validators []wire.Validator) error {
+	if n := len(validators); n == 0 || n > p.RegistryLimit {
+		return fmt.Errorf("%d validators, must be 1 to %d", n, p.RegistryLimit)
+	}
 	type owner struct {
 		index int
 		role  Role

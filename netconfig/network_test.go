@@ -2,6 +2,7 @@ package netconfig
 
 import (
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,6 +134,43 @@ func TestOverridesGoBeforeTheFolder(t *testing.T) {
 	}}, duties)
 }
 
+func TestTheRegistryLimitOfALocalNetwork(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		file string
+		o    Overrides
+		want int
+	}{
+		"not said":                   {"profile: local\n", Overrides{}, wire.DefaultRegistryLimit},
+		"said":                       {"profile: local\nregistry_limit: 16384\n", Overrides{}, 16384},
+		"said for the profile asked": {"profile: local\nregistry_limit: 64\n", Overrides{Profile: "local", Envelope: wire.EnvelopeMerged}, 64},
+		"dropped with its profile":   {"profile: local\nregistry_limit: 64\n", Overrides{Profile: "devnet5"}, wire.DefaultRegistryLimit},
+		"that of all others":         {"profile: lean-pq\nregistry_limit: 4096\n", Overrides{}, wire.DefaultRegistryLimit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, err := Load(folder(t, map[string]string{ConfigFile: oneValidator, ProfileFile: tt.file}), tt.o)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, n.Profile.RegistryLimit)
+		})
+	}
+}
+
+func TestALocalNetworkMayHaveMoreValidatorsThanOthers(t *testing.T) {
+	t.Parallel()
+	const n = wire.DefaultRegistryLimit + 1
+	var keys strings.Builder
+	for i := range n {
+		fmt.Fprintf(&keys, "- %064x\n", i)
+	}
+	dir := folder(t, map[string]string{ConfigFile: "GENESIS_TIME: 1\nGENESIS_VALIDATORS:\n" + keys.String(), ProfileFile: "profile: local\nregistry_limit: 8192\n"})
+	network, err := Load(dir, Overrides{})
+	require.NoError(t, err)
+	require.Len(t, network.Validators, n)
+	_, err = Load(dir, Overrides{Profile: "devnet5"})
+	require.ErrorContains(t, err, "4097 validators, must be 1 to 4096")
+}
+
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	a, p := hexKey(32, 0, 0), hexKey(32, 0, 1)
@@ -151,7 +189,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a time in nanoseconds":     {map[string]string{ConfigFile: "GENESIS_TIME: 17000000000000000000\n"}, Overrides{}, []string{"GENESIS_TIME"}},
 		"a negative time":           {map[string]string{ConfigFile: "GENESIS_TIME: -1\n"}, Overrides{}, []string{"config.yaml"}},
 		"no validators":             {map[string]string{ConfigFile: head}, Overrides{}, []string{"GENESIS_VALIDATORS is empty"}},
-		"too many validators":       {map[string]string{ConfigFile: head + strings.Repeat("- aa\n", 4097)}, Overrides{}, []string{"4097 entries"}},
+		"too many validators":       {map[string]string{ConfigFile: head + strings.Repeat("- aa\n", 4097)}, Overrides{}, []string{"config.yaml", "4097 validators, must be 1 to 4096"}},
 		"another validator count":   {map[string]string{ConfigFile: "VALIDATOR_COUNT: 2\n" + oneValidator}, Overrides{}, []string{"VALIDATOR_COUNT is 2", "1 entries"}},
 		"no committees":             {map[string]string{ConfigFile: "ATTESTATION_COMMITTEE_COUNT: 0\n" + oneValidator}, Overrides{}, []string{"ATTESTATION_COMMITTEE_COUNT"}},
 		"no committees elsewhere":   {map[string]string{ConfigFile: oneValidator, ValidatorConfigFile: "config: {attestation_committee_count: 0}\n"}, Overrides{}, []string{"validator-config.yaml", "attestation_committee_count"}},
@@ -169,6 +207,10 @@ func TestLoadRefuses(t *testing.T) {
 		"an unknown profile":        {map[string]string{ConfigFile: oneValidator, ProfileFile: "profile: devnet9\n"}, Overrides{}, []string{"aggnode.yaml", `"devnet9"`}},
 		"an unknown profile flag":   {map[string]string{ConfigFile: oneValidator}, Overrides{Profile: "devnet9"}, []string{`unknown profile "devnet9"`, "devnet5"}},
 		"a scheme that is not its":  {map[string]string{ConfigFile: oneValidator}, Overrides{Scheme: wire.SchemeKeccak}, []string{`"devnet5"`, `"keccak"`}},
+		"a limit of devnet5":        {map[string]string{ConfigFile: oneValidator, ProfileFile: "registry_limit: 8192\n"}, Overrides{}, []string{"aggnode.yaml", "registry limit 8192", `"devnet5" is 4096`}},
+		"a limit of zero":           {map[string]string{ConfigFile: oneValidator, ProfileFile: "profile: local\nregistry_limit: 0\n"}, Overrides{}, []string{"aggnode.yaml", "registry limit 0: must be 1 to 16384"}},
+		"a limit past the largest":  {map[string]string{ConfigFile: oneValidator, ProfileFile: "profile: local\nregistry_limit: 16385\n"}, Overrides{}, []string{"registry limit 16385"}},
+		"a limit that is exceeded":  {map[string]string{ConfigFile: head + pair(a, p) + pair(hexKey(32, 1, 0), hexKey(32, 1, 1)), ProfileFile: "profile: local\nregistry_limit: 1\n"}, Overrides{}, []string{"config.yaml", "2 validators, must be 1 to 1"}},
 		"a wrong key in ours":       {map[string]string{ConfigFile: oneValidator, ProfileFile: "profil: local\n"}, Overrides{}, []string{"aggnode.yaml", "profil"}},
 		"a node that is no node":    {map[string]string{ConfigFile: oneValidator, NodesFile: "- " + exampleENR + "\n- enr:xx\n"}, Overrides{}, []string{"nodes.yaml", "entry 1"}},
 		"a record without address":  {map[string]string{ConfigFile: oneValidator, NodesFile: "- " + bare + "\n"}, Overrides{}, []string{"entry 0", "no address"}},

@@ -33,7 +33,10 @@ type GenesisSpec struct {
 	// Profile, Scheme and Backend go to aggnode.yaml. An empty scheme is the
 	// profile's first one, an empty backend is left open.
 	Profile, Scheme, Backend string
-	Nodes                    []NodeSpec
+	// RegistryLimit goes there too where it is not 0, which means that of the
+	// profile. Only the profile local allows another.
+	RegistryLimit int
+	Nodes         []NodeSpec
 	// Validators are the registry in index order. They are given to the nodes
 	// round robin, as far as each node's Count goes; the counts must add up.
 	Validators []ValidatorSpec
@@ -160,7 +163,7 @@ func (s *GenesisSpec) files() ([]folderFile, error) {
 		return nil, err
 	}
 	assigned := s.assign()
-	state, err := profile.EncodeState(wire.GenesisState(s.GenesisTime, validators))
+	state, err := profile.EncodeState(profile.GenesisState(s.GenesisTime, validators))
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +176,7 @@ func (s *GenesisSpec) files() ([]folderFile, error) {
 		{ValidatorConfigFile, s.validatorConfigDoc()},
 		{ValidatorsFile, s.validatorsDoc(assigned)},
 		{AnnotatedFile, s.annotatedDoc(assigned)},
-		{ProfileFile, profileYAML{Profile: profile.Name, Scheme: profile.Scheme, Backend: s.Backend}},
+		{ProfileFile, s.profileDoc(profile)},
 	} {
 		data, err := marshalYAML(doc.content)
 		if err != nil {
@@ -204,11 +207,13 @@ func (s *GenesisSpec) check() (*wire.Profile, []wire.Validator, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if s.RegistryLimit != 0 {
+		if profile, err = profile.WithRegistryLimit(s.RegistryLimit); err != nil {
+			return nil, nil, err
+		}
+	}
 	if err := checkSlotDuration(s.slotDuration()); err != nil {
 		return nil, nil, err
-	}
-	if n := len(s.Validators); n == 0 || n > wire.RegistryLimit {
-		return nil, nil, fmt.Errorf("%d validators, must be 1 to %d", n, wire.RegistryLimit)
 	}
 	validators := make([]wire.Validator, len(s.Validators))
 	for i, v := range s.Validators {
@@ -217,7 +222,7 @@ func (s *GenesisSpec) check() (*wire.Profile, []wire.Validator, error) {
 		}
 		validators[i] = wire.Validator{AttestationKey: v.AttestationKey, ProposalKey: v.ProposalKey, Index: wire.ValidatorIndex(i)} //nolint:gosec // not negative
 	}
-	if err := checkKeys(profile, validators); err != nil {
+	if err := checkValidators(profile, validators); err != nil {
 		return nil, nil, err
 	}
 

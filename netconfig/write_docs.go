@@ -126,6 +126,16 @@ func (s *GenesisSpec) annotatedDoc(assigned [][]int) map[string][]annotatedDoc {
 	return doc
 }
 
+// profileDoc returns aggnode.yaml.
+func (s *GenesisSpec) profileDoc(profile *wire.Profile) profileYAML {
+	doc := profileYAML{Profile: profile.Name, Scheme: profile.Scheme, Backend: s.Backend}
+	if s.RegistryLimit != 0 {
+		doc.RegistryLimit = &s.RegistryLimit
+	}
+
+	return doc
+}
+
 // nodesDoc returns nodes.yaml: the records of all nodes.
 func (s *GenesisSpec) nodesDoc() ([]byte, error) {
 	var records []string

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -171,9 +172,9 @@ func TestLoadReadsWhatWriteWrote(t *testing.T) {
 	require.NoError(t, err)
 	decoded, err := n.Profile.DecodeState(state)
 	require.NoError(t, err)
-	root, err := decoded.HashTreeRoot()
+	root, err := decoded.HashTreeRoot(n.Profile)
 	require.NoError(t, err)
-	block, _, err := wire.GenesisBlock(n.GenesisTime, n.Validators)
+	block, _, err := n.Profile.GenesisBlock(n.GenesisTime, n.Validators)
 	require.NoError(t, err)
 	require.Equal(t, block.StateRoot, root)
 }
@@ -193,6 +194,17 @@ func TestADefaultSlotIsNotWrittenDown(t *testing.T) {
 	require.Equal(t, uint64(1), n.Committees)
 	require.Equal(t, wire.SchemeBlake2s, n.Profile.Scheme)
 	require.Empty(t, n.Backend)
+}
+
+func TestTheRegistryLimitIsWrittenDown(t *testing.T) {
+	t.Parallel()
+	spec := testSpec()
+	spec.RegistryLimit = len(spec.Validators)
+	dir := t.TempDir()
+	require.NoError(t, Write(dir, spec))
+	n, err := Load(dir, Overrides{})
+	require.NoError(t, err)
+	require.Equal(t, spec.RegistryLimit, n.Profile.RegistryLimit)
 }
 
 func TestAValidatorWithoutSecretsHasNoDuty(t *testing.T) {
@@ -246,7 +258,10 @@ func TestWriteRefusesAnInconsistentSpec(t *testing.T) {
 		"a short slot":              {func(s *GenesisSpec) { s.SlotDuration = 995 * time.Millisecond }, "slot duration 995ms"},
 		"an uneven slot":            {func(s *GenesisSpec) { s.SlotDuration = 4001 * time.Millisecond }, "multiple of 5 ms"},
 		"no validators":             {func(s *GenesisSpec) { s.Validators = nil }, "0 validators"},
-		"too many validators":       {func(s *GenesisSpec) { s.Validators = make([]ValidatorSpec, 4097) }, "4097 validators"},
+		"too many validators":       {func(s *GenesisSpec) { s.Validators = slices.Repeat(s.Validators, 820) }, "4100 validators"},
+		"past the registry limit":   {func(s *GenesisSpec) { s.RegistryLimit = 4 }, "5 validators, must be 1 to 4"},
+		"no registry limit":         {func(s *GenesisSpec) { s.RegistryLimit = -1 }, "registry limit -1"},
+		"a limit of another":        {func(s *GenesisSpec) { s.Profile, s.RegistryLimit = "lean-pq", 64 }, `"lean-pq" is 4096`},
 		"no proposal key":           {func(s *GenesisSpec) { s.Validators[1].ProposalKey = nil }, "validator 1 has no proposal key"},
 		"a key of another length":   {func(s *GenesisSpec) { s.Validators[1].ProposalKey = make([]byte, 52) }, "proposer key of validator 1 has 52 bytes, profile local (scheme keccak) has keys of 32 bytes"},
 		"the same key twice":        {func(s *GenesisSpec) { s.Validators[3].AttestationKey = s.Validators[1].AttestationKey }, "validators 1 (attester) and 3 (attester)"},

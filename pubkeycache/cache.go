@@ -26,7 +26,6 @@ const (
 	// uppersPerValidator: two keys, each in its current tree and the one after it.
 	uppersPerValidator = 4
 	minUppers          = 64
-	maxUppers          = uppersPerValidator * wire.RegistryLimit
 )
 
 var (
@@ -90,7 +89,7 @@ func New(cfg Config, reg *Registry, registerer prometheus.Registerer) (*Cache, e
 	}
 	c.size.uppers = cfg.Uppers
 	if c.size.uppers == 0 {
-		c.size.uppers = min(max(uppersPerValidator*reg.Len(), minUppers), maxUppers)
+		c.size.uppers = max(uppersPerValidator*reg.Len(), minUppers)
 	}
 	var err error
 	if c.sets, err = lru.New2Q[uint64, *SignerSet](c.size.signerSets); err != nil {
@@ -111,11 +110,7 @@ func (c *Cache) SignerSet(ctx context.Context, p wire.Participants) (*SignerSet,
 	if err := c.registry.check(p); err != nil {
 		return nil, err
 	}
-	return c.find(ctx, p.SSZ(), p)
-}
-
-// find is SignerSet for participants of the registry, of which name is the shortest encoding.
-func (c *Cache) find(ctx context.Context, name []byte, p wire.Participants) (*SignerSet, error) {
+	name := p.SSZ()
 	hash := c.hash(name)
 	for {
 		if set, ok := c.sets.Get(hash); ok && bytes.Equal(set.name, name) {

@@ -21,10 +21,11 @@ import (
 func TestSizesFollowTheRegistry(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]Stats{
-		1:    {SignerSetsMax: 4096, UppersMax: 64},
-		512:  {SignerSetsMax: 4096, UppersMax: 2048},
-		1024: {SignerSetsMax: 2048, UppersMax: 4096},
-		4096: {SignerSetsMax: 512, UppersMax: 16384},
+		1:                     {SignerSetsMax: 4096, UppersMax: 64},
+		512:                   {SignerSetsMax: 4096, UppersMax: 2048},
+		1024:                  {SignerSetsMax: 2048, UppersMax: 4096},
+		4096:                  {SignerSetsMax: 512, UppersMax: 16384},
+		wire.MaxRegistryLimit: {SignerSetsMax: 128, UppersMax: 65536},
 	} {
 		require.Equal(t, want, testCache(t, Config{}, n).Stats(), "%d validators", n)
 	}

@@ -24,19 +24,15 @@ type Registry struct {
 
 // NewRegistry checks and takes over the validators of a genesis. validators[i] must have index i. No key may occur
 // twice, in whatever role and at whatever validator: a one-time key that two duties share would sign two messages at
-// one epoch, and a proof's signer set could not tell the two apart. The error names both indices.
+// one epoch, and a proof's signer set could not tell the two apart. The error names both indices. More validators than
+// wire.MaxRegistryLimit are refused; whether a profile allows fewer is checked where its genesis is read.
 func NewRegistry(scheme xmss.Scheme, validators []wire.Validator) (*Registry, error) {
-	return newRegistry(scheme, validators, wire.RegistryLimit)
-}
-
-// newRegistry is NewRegistry for up to limit validators, which is at most 2^16: ranks have 16 bits.
-func newRegistry(scheme xmss.Scheme, validators []wire.Validator, limit int) (*Registry, error) {
 	if !scheme.Valid() {
 		return nil, errors.New("registry: no signature scheme")
 	}
 	n := len(validators)
-	if n == 0 || n > limit {
-		return nil, fmt.Errorf("registry: %d validators, want 1 to %d", n, limit)
+	if n == 0 || n > wire.MaxRegistryLimit {
+		return nil, fmt.Errorf("registry: %d validators, want 1 to %d", n, wire.MaxRegistryLimit)
 	}
 	r := &Registry{
 		scheme:      scheme,
@@ -116,9 +112,16 @@ func (r *Registry) SignerKeys(p wire.Participants) ([]byte, error) {
 	if err := r.check(p); err != nil {
 		return nil, err
 	}
-	ranks := r.newRanks()
-	p.ForEach(func(v wire.ValidatorIndex) { ranks.add(r.rank[v]) })
-	return r.keysOf(ranks, p.Count()), nil
+	// To mark the ranks and walk them orders the keys at a tenth of what sorting costs.
+	ranks := make([]uint64, (len(r.rank)+63)/64)
+	p.ForEach(func(v wire.ValidatorIndex) { ranks[r.rank[v]/64] |= 1 << (r.rank[v] % 64) })
+	keys := make([]byte, 0, p.Count()*xmss.PublicKeySize)
+	for i, word := range ranks {
+		for ; word != 0; word &= word - 1 {
+			keys = append(keys, r.sortedKey(64*i+bits.TrailingZeros64(word))...)
+		}
+	}
+	return keys, nil
 }
 
 // check says why participants have no signer set.
@@ -133,31 +136,13 @@ func (r *Registry) check(p wire.Participants) error {
 	return nil
 }
 
-// ranks is a set of ranks: to mark and walk them orders the keys of a set at a tenth of what sorting costs.
-type ranks []uint64
-
-func (r *Registry) newRanks() ranks { return make(ranks, (len(r.rank)+63)/64) }
-
-func (s ranks) add(rank uint16) { s[rank/64] |= 1 << (rank % 64) }
-
-// keysOf returns the keys of the ranks, of which there are count.
-func (r *Registry) keysOf(s ranks, count int) []byte {
-	keys := make([]byte, 0, count*xmss.PublicKeySize)
-	for i, word := range s {
-		for ; word != 0; word &= word - 1 {
-			keys = append(keys, r.sortedKey(64*i+bits.TrailingZeros64(word))...)
-		}
-	}
-	return keys
-}
-
 // sortedKey is the key of a rank.
 func (r *Registry) sortedKey(rank int) []byte {
 	return r.sorted[rank*xmss.PublicKeySize:][:xmss.PublicKeySize:xmss.PublicKeySize]
 }
 
 func (r *Registry) sort() {
-	order := make([]uint16, len(r.attestation)) // the limit is at most 2^16
+	order := make([]uint16, len(r.attestation)) // wire.MaxRegistryLimit is less than 2^16
 	for i := range order {
 		order[i] = uint16(i)
 	}

@@ -23,7 +23,7 @@ type SignedAggregate struct {
 // DecodeAggregate reads an aggregate. The proof aliases b. An aggregate without
 // a participant is ReasonEmptyParticipants.
 func (p *Profile) DecodeAggregate(b []byte) (*SignedAggregate, error) {
-	a, err := decodeAggregate(b)
+	a, err := p.decodeAggregate(b)
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +35,12 @@ func (p *Profile) DecodeAggregate(b []byte) (*SignedAggregate, error) {
 }
 
 // decodeAggregate reads an aggregate that may have no participant.
-func decodeAggregate(b []byte) (*SignedAggregate, error) {
+func (p *Profile) decodeAggregate(b []byte) (*SignedAggregate, error) {
 	outer, err := splitFields("SignedAggregatedAttestation", b, signedAggregateFixed, AttestationDataSize)
 	if err != nil {
 		return nil, err
 	}
-	participants, proof, err := decodeSingleMessage(outer[0])
+	participants, proof, err := p.decodeSingleMessage(outer[0])
 	if err != nil {
 		return nil, err
 	}
@@ -49,12 +49,12 @@ func decodeAggregate(b []byte) (*SignedAggregate, error) {
 }
 
 // decodeSingleMessage reads a SingleMessageAggregate: participants and proof.
-func decodeSingleMessage(b []byte) (Participants, []byte, error) {
+func (p *Profile) decodeSingleMessage(b []byte) (Participants, []byte, error) {
 	inner, err := splitFields("SingleMessageAggregate", b, aggregateFixed, 0, offsetSize)
 	if err != nil {
 		return Participants{}, nil, err
 	}
-	participants, err := decodeParticipants(inner[0])
+	participants, err := decodeParticipants(inner[0], p.RegistryLimit)
 	if err != nil {
 		return Participants{}, nil, err
 	}
@@ -66,10 +66,14 @@ func decodeSingleMessage(b []byte) (Participants, []byte, error) {
 }
 
 // EncodeAggregate returns the encoding of an aggregate with its participants in
-// the shortest form. It fails when nobody takes part or the proof is too long.
+// the shortest form. It fails when nobody takes part, when somebody past the
+// profile's registry limit does, and when the proof is too long.
 func (p *Profile) EncodeAggregate(a *SignedAggregate) ([]byte, error) {
 	if a.Participants.IsEmpty() {
 		return nil, fmt.Errorf("encode aggregate: no participants")
+	}
+	if err := p.checkParticipants(a.Participants); err != nil {
+		return nil, fmt.Errorf("encode aggregate: %w", err)
 	}
 	if len(a.Proof) > MaxProofSize {
 		return nil, fmt.Errorf("encode aggregate: proof of %d bytes, at most %d allowed", len(a.Proof), MaxProofSize)

@@ -45,42 +45,40 @@ type SignedBlock struct {
 	Proof []byte
 }
 
-// HashTreeRoot returns the root of the entry.
-func (a *AggregatedAttestation) HashTreeRoot() Root {
-	bits, data := a.Participants.HashTreeRoot(), Root(a.Data.HashTreeRoot())
+// HashTreeRoot returns the root of the entry under the profile's limits.
+func (a *AggregatedAttestation) HashTreeRoot(p *Profile) Root {
+	bits, data := a.Participants.HashTreeRoot(p), Root(a.Data.HashTreeRoot())
 
 	return hashPair(&bits, &data)
 }
 
-// HashTreeRoot returns the body root.
-func (b *BlockBody) HashTreeRoot() Root {
+// HashTreeRoot returns the body root under the profile's limits, which the body
+// must keep: it was decoded with the profile, or can be encoded with it.
+func (b *BlockBody) HashTreeRoot(p *Profile) Root {
 	roots := make([]Root, len(b.Attestations))
 	for i := range b.Attestations {
-		roots[i] = b.Attestations[i].HashTreeRoot()
+		roots[i] = b.Attestations[i].HashTreeRoot(p)
 	}
 
-	return mixInLength(merkleize(roots, depthOf(MaxBodyAttestations)), uint64(len(roots)))
+	return mixInLength(merkleize(roots, depthOf(p.RegistryLimit)), uint64(len(roots)))
 }
 
-// BodyRoot returns the root of the body, the last field of the block's header.
-func (b *Block) BodyRoot() Root { return b.Body.HashTreeRoot() }
-
 // HashTreeRoot returns the block root: what the proposer signs and what
-// checkpoints name.
-func (b *Block) HashTreeRoot() Root {
-	h := b.Header()
+// checkpoints name. The body must keep the profile's limits.
+func (b *Block) HashTreeRoot(p *Profile) Root {
+	h := b.Header(p)
 
 	return h.HashTreeRoot()
 }
 
 // Header returns the block's header, which has the same root.
-func (b *Block) Header() BlockHeader {
+func (b *Block) Header(p *Profile) BlockHeader {
 	return BlockHeader{
 		Slot:          b.Slot,
 		ProposerIndex: b.ProposerIndex,
 		ParentRoot:    b.ParentRoot,
 		StateRoot:     b.StateRoot,
-		BodyRoot:      b.BodyRoot(),
+		BodyRoot:      b.Body.HashTreeRoot(p),
 	}
 }
 
@@ -138,7 +136,7 @@ func (p *Profile) decodeSignedBlock(b []byte) (*SignedBlock, error) {
 		return nil, err
 	}
 	var sb SignedBlock
-	if sb.Block, err = decodeBlock(fields[0]); err != nil {
+	if sb.Block, err = p.decodeBlock(fields[0]); err != nil {
 		return nil, err
 	}
 	proof := fields[1]
@@ -192,7 +190,7 @@ func decodeMultiMessage(b []byte) ([]byte, error) {
 }
 
 // decodeBlock reads a block.
-func decodeBlock(b []byte) (Block, error) {
+func (p *Profile) decodeBlock(b []byte) (Block, error) {
 	fields, err := splitFields("Block", b, blockFixed, blockFixed-offsetSize)
 	if err != nil {
 		return Block{}, err
@@ -203,24 +201,24 @@ func decodeBlock(b []byte) (Block, error) {
 		ParentRoot:    Root(b[16:48]),
 		StateRoot:     Root(b[48:80]),
 	}
-	block.Body, err = decodeBody(fields[0])
+	block.Body, err = p.decodeBody(fields[0])
 
 	return block, err
 }
 
 // decodeBody reads a block body.
-func decodeBody(b []byte) (BlockBody, error) {
+func (p *Profile) decodeBody(b []byte) (BlockBody, error) {
 	fields, err := splitFields("BlockBody", b, bodyFixed, 0)
 	if err != nil {
 		return BlockBody{}, err
 	}
-	items, err := splitList("BlockBody", fields[0], MaxBodyAttestations, aggregatedFixed+1)
+	items, err := splitList("BlockBody", fields[0], p.RegistryLimit, aggregatedFixed+1)
 	if err != nil || len(items) == 0 {
 		return BlockBody{}, err
 	}
 	body := BlockBody{Attestations: make([]AggregatedAttestation, len(items))}
 	for i, item := range items {
-		if body.Attestations[i], err = decodeAggregated(item); err != nil {
+		if body.Attestations[i], err = p.decodeAggregated(item); err != nil {
 			return BlockBody{}, err
 		}
 	}
@@ -229,12 +227,12 @@ func decodeBody(b []byte) (BlockBody, error) {
 }
 
 // decodeAggregated reads an AggregatedAttestation.
-func decodeAggregated(b []byte) (AggregatedAttestation, error) {
+func (p *Profile) decodeAggregated(b []byte) (AggregatedAttestation, error) {
 	fields, err := splitFields("AggregatedAttestation", b, aggregatedFixed, 0)
 	if err != nil {
 		return AggregatedAttestation{}, err
 	}
-	participants, err := decodeParticipants(fields[0])
+	participants, err := decodeParticipants(fields[0], p.RegistryLimit)
 	if err != nil {
 		return AggregatedAttestation{}, err
 	}
@@ -243,14 +241,21 @@ func decodeAggregated(b []byte) (AggregatedAttestation, error) {
 }
 
 // EncodeBlock returns the encoding of a block in the envelope of the profile.
-// It fails when the proof is too long, when a proposer signature is missing or
-// has the wrong length (pair), or when there is one (merged).
+// It fails when the proof is too long, when the body is past the profile's
+// registry limit, when a proposer signature is missing or has the wrong length
+// (pair), or when there is one (merged).
 func (p *Profile) EncodeBlock(sb *SignedBlock) ([]byte, error) {
 	if len(sb.Proof) > MaxProofSize {
 		return nil, fmt.Errorf("encode block: proof of %d bytes, at most %d allowed", len(sb.Proof), MaxProofSize)
 	}
-	if n := len(sb.Block.Body.Attestations); n > MaxBodyAttestations {
-		return nil, fmt.Errorf("encode block: %d attestations, at most %d allowed", n, MaxBodyAttestations)
+	attestations := sb.Block.Body.Attestations
+	if n := len(attestations); n > p.RegistryLimit {
+		return nil, fmt.Errorf("encode block: %d attestations, at most %d allowed", n, p.RegistryLimit)
+	}
+	for i := range attestations {
+		if err := p.checkParticipants(attestations[i].Participants); err != nil {
+			return nil, fmt.Errorf("encode block: attestation %d: %w", i, err)
+		}
 	}
 	dst := make([]byte, signedBlockFixed, signedBlockFixed+blockFixed+bodyFixed+p.SignatureSize+multiFixed+len(sb.Proof))
 	dst = sb.Block.AppendSSZ(dst)

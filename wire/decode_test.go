@@ -73,7 +73,7 @@ func decoders(t testing.TB) []decoder {
 		{AttestationKey: bytes.Repeat([]byte{1}, 32), ProposalKey: bytes.Repeat([]byte{2}, 32)},
 		{AttestationKey: bytes.Repeat([]byte{3}, 32), ProposalKey: bytes.Repeat([]byte{4}, 32), Index: 1},
 	}
-	state := wire.GenesisState(1700000000, validators)
+	state := merged.GenesisState(1700000000, validators)
 	state.HistoricalBlockHashes = []wire.Root{{1}, {2}}
 	state.JustifiedSlots = []byte{0x0d}
 	state.JustificationsRoots = []wire.Root{{3}}
@@ -130,7 +130,7 @@ func decoders(t testing.TB) []decoder {
 			if err != nil {
 				return nil, err
 			}
-			if _, err := s.HashTreeRoot(); err != nil {
+			if _, err := s.HashTreeRoot(merged); err != nil {
 				return nil, err
 			}
 
@@ -274,7 +274,7 @@ func TestAllocationIsAMultipleOfTheInput(t *testing.T) {
 	// Not parallel: it measures the heap.
 	p := profileNamed(t, "devnet5", "")
 	block := &wire.SignedBlock{}
-	for range wire.MaxBodyAttestations {
+	for range p.RegistryLimit {
 		block.Block.Body.Attestations = append(block.Block.Body.Attestations, wire.AggregatedAttestation{Participants: participants(t, 0)})
 	}
 	b := must(p.EncodeBlock(block))
@@ -331,7 +331,7 @@ func TestAggregateParticipants(t *testing.T) {
 	for _, bits := range [][]byte{{0x01}, {0x10}, append(make([]byte, 512), 0x01)} {
 		_, err := p.DecodeAggregate(encode(bits))
 		requireReason(t, wire.ReasonEmptyParticipants, err)
-		_, err = wire.DecodeLooseAggregate(encode(bits))
+		_, err = p.DecodeLooseAggregate(encode(bits))
 		require.NoError(t, err)
 	}
 	a, err := p.DecodeAggregate(encode(append([]byte{0x09}, append(make([]byte, 500), 0x01)...)))
@@ -395,7 +395,7 @@ func TestAPaddedBitlistKeepsItsLengthInABlock(t *testing.T) {
 		return wire.Block{Body: wire.BlockBody{Attestations: []wire.AggregatedAttestation{{Participants: p}}}}
 	}
 	long, short := block(padded), block(participants(t, 0, 3))
-	root := long.HashTreeRoot()
-	require.NotEqual(t, short.HashTreeRoot(), root)
+	root := long.HashTreeRoot(fixtureProfile)
+	require.NotEqual(t, short.HashTreeRoot(fixtureProfile), root)
 	requireOracle(t, fixtureProfile, container[sszBlock], long.AppendSSZ(nil), &root)
 }

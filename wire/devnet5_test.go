@@ -120,8 +120,8 @@ func TestDevnet5Containers(t *testing.T) {
 			return again, nil, err
 		}},
 		"GenesisState.32 x3 genesis_time=1700000000": {container[sszState], func([]byte) ([]byte, *wire.Root, error) {
-			s := wire.GenesisState(genesisTime, genesis.Validators)
-			root, err := s.HashTreeRoot()
+			s := p.GenesisState(genesisTime, genesis.Validators)
+			root, err := s.HashTreeRoot(p)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -130,7 +130,7 @@ func TestDevnet5Containers(t *testing.T) {
 			return again, &root, err
 		}},
 		"GenesisBlock for that state": {container[sszBlock], func([]byte) ([]byte, *wire.Root, error) {
-			b, root, err := wire.GenesisBlock(genesisTime, genesis.Validators)
+			b, root, err := p.GenesisBlock(genesisTime, genesis.Validators)
 
 			return b.AppendSSZ(nil), &root, err
 		}},
@@ -165,7 +165,7 @@ func ownParticipants(b []byte) ([]byte, *wire.Root, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	root := p.HashTreeRoot()
+	root := p.HashTreeRoot(fixtureProfile)
 
 	return p.SSZ(), &root, nil
 }
@@ -197,7 +197,7 @@ func TestDevnet5BlockEnvelopesShareTheBlock(t *testing.T) {
 	b, err := pair.DecodeBlock(e2)
 	require.NoError(t, err)
 	require.Equal(t, bytes.Repeat([]byte{0x55}, 1208), b.ProposerSignature)
-	require.Equal(t, a.Block.HashTreeRoot(), b.Block.HashTreeRoot())
+	require.Equal(t, a.Block.HashTreeRoot(merged), b.Block.HashTreeRoot(pair))
 
 	_, err = pair.DecodeBlock(e1)
 	requireReason(t, wire.ReasonMalformed, err)

@@ -31,25 +31,39 @@ func (r random) data() wire.AttestationData {
 	return wire.AttestationData{Slot: wire.Slot(r.Uint64()), Head: r.checkpoint(), Target: r.checkpoint(), Source: r.checkpoint()}
 }
 
-// participants returns a set of up to n indices, decoded from an encoding that
-// may be padded.
-func (r random) participants(t testing.TB, n int) wire.Participants {
+// participants returns a set of up to n indices below the profile's limit,
+// decoded from an encoding that may be padded.
+func (r random) participants(t testing.TB, p *wire.Profile, n int) wire.Participants {
 	t.Helper()
 	indices := make([]wire.ValidatorIndex, 1+r.IntN(n))
 	for i := range indices {
-		indices[i] = wire.ValidatorIndex(r.IntN(wire.RegistryLimit - 80))
+		indices[i] = wire.ValidatorIndex(r.IntN(p.RegistryLimit))
 	}
-	p := participants(t, indices...)
-	if r.IntN(2) == 0 {
-		return p
+	set := participants(t, indices...)
+	room := p.RegistryLimit - set.Len()
+	if room == 0 || r.IntN(2) == 0 {
+		return set
 	}
-	b := append(p.SSZ()[:0:0], p.SSZ()...)
-	b[len(b)-1] &^= 1 << (p.Len() % 8)
-	b = append(append(b, make([]byte, r.IntN(9))...), 1<<r.IntN(8))
-	p, err := wire.DecodeParticipants(b)
+	length := set.Len() + 1 + r.IntN(min(room, 80))
+	b := make([]byte, length/8+1)
+	copy(b, set.SSZ())
+	b[set.Len()/8] &^= 1 << (set.Len() % 8)
+	b[length/8] |= 1 << (length % 8)
+	set, err := p.DecodeParticipants(b)
 	require.NoError(t, err)
+	require.Equal(t, length, set.Len())
 
-	return p
+	return set
+}
+
+// validators returns a registry of n.
+func (r random) validators(p *wire.Profile, n int) []wire.Validator {
+	out := make([]wire.Validator, n)
+	for i := range out {
+		out[i] = wire.Validator{AttestationKey: r.bytes(p.PublicKeySize), ProposalKey: r.bytes(p.PublicKeySize), Index: wire.ValidatorIndex(i)}
+	}
+
+	return out
 }
 
 func (r random) block(t testing.TB, p *wire.Profile) *wire.SignedBlock {
@@ -60,7 +74,7 @@ func (r random) block(t testing.TB, p *wire.Profile) *wire.SignedBlock {
 	}
 	for range r.IntN(6) {
 		sb.Block.Body.Attestations = append(sb.Block.Body.Attestations,
-			wire.AggregatedAttestation{Participants: r.participants(t, 40), Data: r.data()})
+			wire.AggregatedAttestation{Participants: r.participants(t, p, 40), Data: r.data()})
 	}
 	if p.Envelope == wire.EnvelopePair {
 		sb.ProposerSignature = r.bytes(p.SignatureSize)
@@ -81,11 +95,7 @@ func (r random) state(p *wire.Profile) *wire.State {
 		s.HistoricalBlockHashes = append(s.HistoricalBlockHashes, r.root())
 		s.JustificationsRoots = append(s.JustificationsRoots, r.root())
 	}
-	for i := range r.IntN(20) {
-		s.Validators = append(s.Validators, wire.Validator{
-			AttestationKey: r.bytes(p.PublicKeySize), ProposalKey: r.bytes(p.PublicKeySize), Index: wire.ValidatorIndex(i),
-		})
-	}
+	s.Validators = r.validators(p, 1+r.IntN(20))
 
 	return s
 }
@@ -99,6 +109,7 @@ func TestAgainstTheLibrary(t *testing.T) {
 		profileNamed(t, "devnet5", ""),
 		profileNamed(t, "devnet5", "").WithEnvelope(wire.EnvelopePair),
 		profileNamed(t, "lean-pq", ""),
+		limited(t, wire.MaxRegistryLimit),
 	}
 	r := random{rand.New(rand.NewPCG(3, 4))}
 	for range 12 {
@@ -114,7 +125,7 @@ func TestAgainstTheLibrary(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, vote, decodedVote)
 
-			aggregate := &wire.SignedAggregate{Data: data, Participants: r.participants(t, 200), Proof: r.bytes(r.IntN(500))}
+			aggregate := &wire.SignedAggregate{Data: data, Participants: r.participants(t, p, 200), Proof: r.bytes(r.IntN(500))}
 			b = must(p.EncodeAggregate(aggregate))
 			requireOracle(t, p, container[sszSignedAggregate], b, nil)
 			decoded, err := p.DecodeAggregate(b)
@@ -132,16 +143,16 @@ func TestAgainstTheLibrary(t *testing.T) {
 			decodedBlock, err := p.DecodeBlock(b)
 			require.NoError(t, err)
 			require.Equal(t, block, decodedBlock)
-			root = block.Block.HashTreeRoot()
+			root = block.Block.HashTreeRoot(p)
 			requireOracle(t, p, container[sszBlock], block.Block.AppendSSZ(nil), &root)
-			root = block.Block.BodyRoot()
+			root = block.Block.Body.HashTreeRoot(p)
 			requireOracle(t, p, container[sszBody], block.Block.Body.AppendSSZ(nil), &root)
-			header := block.Block.Header()
-			root = block.Block.HashTreeRoot()
+			header := block.Block.Header(p)
+			root = block.Block.HashTreeRoot(p)
 			requireOracle(t, p, container[sszHeader], header.AppendSSZ(nil), &root)
 
 			state := r.state(p)
-			root, err = state.HashTreeRoot()
+			root, err = state.HashTreeRoot(p)
 			require.NoError(t, err)
 			b = must(p.EncodeState(state))
 			requireOracle(t, p, container[sszState], b, &root)
@@ -168,7 +179,7 @@ func TestStatesThatCannotBeHashed(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := tt.state.HashTreeRoot()
+			_, err := tt.state.HashTreeRoot(fixtureProfile)
 			if tt.want == "" {
 				require.NoError(t, err)
 
@@ -177,8 +188,9 @@ func TestStatesThatCannotBeHashed(t *testing.T) {
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
-	_, _, err := wire.GenesisBlock(0, make([]wire.Validator, 4097))
+	_, _, err := fixtureProfile.GenesisBlock(0, make([]wire.Validator, 4097))
 	require.ErrorContains(t, err, "4097 validators")
-	_, err = profileNamed(t, "devnet5", "").EncodeState(wire.GenesisState(0, []wire.Validator{{AttestationKey: make([]byte, 52)}}))
+	p := profileNamed(t, "devnet5", "")
+	_, err = p.EncodeState(p.GenesisState(0, []wire.Validator{{AttestationKey: make([]byte, 52)}}))
 	require.ErrorContains(t, err, "validator 0 has keys of 52 and 0 bytes, profile devnet5 has 32")
 }

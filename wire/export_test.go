@@ -2,29 +2,42 @@ package wire
 
 // What the tests of this package see of its inside.
 
-// DecodeParticipants reads a bitlist.
-var DecodeParticipants = decodeParticipants
+// DecodeParticipants reads a bitlist of at most DefaultRegistryLimit bits.
+func DecodeParticipants(b []byte) (Participants, error) {
+	return decodeParticipants(b, DefaultRegistryLimit)
+}
+
+// DecodeParticipants reads a bitlist of at most RegistryLimit bits.
+func (p *Profile) DecodeParticipants(b []byte) (Participants, error) {
+	return decodeParticipants(b, p.RegistryLimit)
+}
 
 // DecodeSingleMessage reads a SingleMessageAggregate.
-var DecodeSingleMessage = decodeSingleMessage
+func (p *Profile) DecodeSingleMessage(b []byte) (Participants, []byte, error) {
+	return p.decodeSingleMessage(b)
+}
 
 // AppendSingleMessage writes a SingleMessageAggregate.
 var AppendSingleMessage = appendSingleMessage
 
 // DecodeAggregated reads an AggregatedAttestation.
-var DecodeAggregated = decodeAggregated
+func (p *Profile) DecodeAggregated(b []byte) (AggregatedAttestation, error) {
+	return p.decodeAggregated(b)
+}
 
 // DecodeBody reads a BlockBody.
-var DecodeBody = decodeBody
+func (p *Profile) DecodeBody(b []byte) (BlockBody, error) { return p.decodeBody(b) }
 
 // DecodeBlockAlone reads a Block.
-var DecodeBlockAlone = decodeBlock
+func (p *Profile) DecodeBlockAlone(b []byte) (Block, error) { return p.decodeBlock(b) }
 
 // DecodeMultiMessage reads a MultiMessageAggregate.
 var DecodeMultiMessage = decodeMultiMessage
 
 // DecodeLooseAggregate reads a SignedAggregatedAttestation that may be empty.
-var DecodeLooseAggregate = decodeAggregate
+func (p *Profile) DecodeLooseAggregate(b []byte) (*SignedAggregate, error) {
+	return p.decodeAggregate(b)
+}
 
 // BitlistLen returns the length in bits of a bitlist.
 var BitlistLen = bitlistLen

@@ -55,20 +55,29 @@ func FuzzDecodeParticipants(f *testing.F) {
 	f.Add([]byte{0x01})
 	f.Add([]byte{0x09, 0x03})
 	f.Add(append(make([]byte, 512), 0x01))
+	f.Add(append(make([]byte, 2047), 0x80, 0x01))
+	wide := limited(f, wire.MaxRegistryLimit)
 	f.Fuzz(func(t *testing.T, b []byte) {
+		widest, past := wide.DecodeParticipants(b)
 		p, err := wire.DecodeParticipants(b)
+		if past == nil && widest.Len() > wire.DefaultRegistryLimit {
+			requireReason(t, wire.ReasonMalformed, err)
+			p, err = widest, nil
+		}
 		if err != nil {
 			requireReason(t, wire.ReasonMalformed, err)
+			requireReason(t, wire.ReasonMalformed, past)
 
 			return
 		}
+		require.Equal(t, widest, p)
 		require.Equal(t, b, p.AppendReceived(nil))
 		same, err := wire.NewParticipants(p.Indices())
 		require.NoError(t, err)
 		require.True(t, p.Equal(same))
 		require.Equal(t, same.SSZ(), p.SSZ())
 		require.LessOrEqual(t, len(p.SSZ()), len(b))
-		again, err := wire.DecodeParticipants(p.SSZ())
+		again, err := wide.DecodeParticipants(p.SSZ())
 		require.NoError(t, err)
 		require.Equal(t, same, again)
 	})

@@ -1,14 +1,19 @@
 package wire
 
-// Limits of the protocol. None of them is ours to choose.
+// Limits of the protocol. None of them is ours to choose but MaxRegistryLimit.
 const (
 	// IntervalsPerSlot is the number of intervals in a slot
 	// (leanSpec config.py, INTERVALS_PER_SLOT).
 	IntervalsPerSlot = 5
 
-	// RegistryLimit is the largest number of validators, and so of bits in a
-	// participants bitlist (leanSpec config.py, VALIDATOR_REGISTRY_LIMIT).
-	RegistryLimit = 4096
+	// DefaultRegistryLimit is Profile.RegistryLimit of every known network
+	// (leanSpec config.py, VALIDATOR_REGISTRY_LIMIT).
+	DefaultRegistryLimit = 4096
+
+	// MaxRegistryLimit is the largest Profile.RegistryLimit that can be chosen
+	// where the profile leaves a choice: the next power of two above the 10,000
+	// validators of the largest measurements.
+	MaxRegistryLimit = 16384
 
 	// MaxProofSize is the limit in bytes of a proof, 512 KiB (leanSpec
 	// containers/aggregation.py, ByteList[524288]).
@@ -23,10 +28,6 @@ const (
 	// worst case of raw snappy, 32 + n + n/6, for MaxPayloadSize, plus 1024 for
 	// the envelope (leanSpec networking config, as in ethlambda and gean).
 	MaxMessageSize = 32 + MaxPayloadSize + MaxPayloadSize/6 + 1024
-
-	// MaxBodyAttestations is the list limit of attestations in a block body
-	// (leanSpec containers/block.py). Profile.MaxAttestationsData is lower.
-	MaxBodyAttestations = 4096
 
 	// MaxRequestRoots is the largest number of roots in a BlocksByRoot request
 	// and of blocks in a BlocksByRange request (leanSpec networking config).

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// maxDepth is the deepest tree of a container here: the 2^22 chunks of
-// Bitlist[2^30] in a state.
-const maxDepth = 22
+// maxDepth is the deepest tree of a container here: the 2^24 chunks of
+// Bitlist[HistoricalRootsLimit * MaxRegistryLimit] in a state.
+const maxDepth = 24
 
 // zeroRoots holds the root of a subtree of zero chunks for each depth. Never
 // written after initialisation.
@@ -73,6 +73,9 @@ func chunksOf(b []byte) []Root {
 
 	return chunks
 }
+
+// bitlistDepth returns the depth of the tree of a bitlist of at most limit bits.
+func bitlistDepth(limit int) int { return depthOf((limit + 255) / 256) }
 
 // depthOf returns the depth of the smallest tree with at least n leaves.
 func depthOf(n int) int {

@@ -31,11 +31,11 @@ type (
 		Signature      []byte `ssz-size:"1208" dynssz-size:"SIGNATURE_SIZE"`
 	}
 	sszAggregated struct {
-		Bits []byte `ssz-type:"bitlist" ssz-max:"4096"`
+		Bits []byte `ssz-type:"bitlist" ssz-max:"4096" dynssz-max:"REGISTRY_LIMIT"`
 		Data sszData
 	}
 	sszSingle struct {
-		Participants []byte `ssz-type:"bitlist" ssz-max:"4096"`
+		Participants []byte `ssz-type:"bitlist" ssz-max:"4096" dynssz-max:"REGISTRY_LIMIT"`
 		Proof        []byte `ssz-max:"524288"`
 	}
 	sszSignedAggregate struct {
@@ -46,7 +46,7 @@ type (
 		Proof []byte `ssz-max:"524288"`
 	}
 	sszBody struct {
-		Attestations []*sszAggregated `ssz-max:"4096"`
+		Attestations []*sszAggregated `ssz-max:"4096" dynssz-max:"REGISTRY_LIMIT"`
 	}
 	sszBlock struct {
 		Slot, ProposerIndex   uint64
@@ -87,9 +87,9 @@ type (
 		LatestFinalized          sszCheckpoint
 		HistoricalBlockHashes    [][]byte        `ssz-size:"?,32" ssz-max:"262144"`
 		JustifiedSlots           []byte          `ssz-type:"bitlist" ssz-max:"262144"`
-		Validators               []*sszValidator `ssz-max:"4096"`
+		Validators               []*sszValidator `ssz-max:"4096" dynssz-max:"REGISTRY_LIMIT"`
 		JustificationsRoots      [][]byte        `ssz-size:"?,32" ssz-max:"262144"`
-		JustificationsValidators []byte          `ssz-type:"bitlist" ssz-max:"1073741824"`
+		JustificationsValidators []byte          `ssz-type:"bitlist" ssz-max:"1073741824" dynssz-max:"VOTES_LIMIT"`
 	}
 	sszStatus       struct{ Finalized, Head sszCheckpoint }
 	sszBlocksByRoot struct {
@@ -181,10 +181,10 @@ type (
 		V [][]byte `ssz-size:"?,32" ssz-max:"8"`
 	}
 	sszValidators struct {
-		V []*sszValidator `ssz-max:"4096"`
+		V []*sszValidator `ssz-max:"4096" dynssz-max:"REGISTRY_LIMIT"`
 	}
 	sszParticipant struct {
-		V []byte `ssz-type:"bitlist" ssz-max:"4096"`
+		V []byte `ssz-type:"bitlist" ssz-max:"4096" dynssz-max:"REGISTRY_LIMIT"`
 	}
 )
 
@@ -216,11 +216,13 @@ func bareList[T any](ds *dynssz.DynSsz, b []byte) (again []byte, root wire.Root,
 	return again[4:], root, nil
 }
 
-// oracleFor returns the library with the sizes of the profile.
+// oracleFor returns the library with the sizes and limits of the profile.
 func oracleFor(p *wire.Profile) *dynssz.DynSsz {
 	return dynssz.NewDynSsz(map[string]any{
 		"PUBLIC_KEY_SIZE": uint64(p.PublicKeySize),
 		"SIGNATURE_SIZE":  uint64(p.SignatureSize),
+		"REGISTRY_LIMIT":  uint64(p.RegistryLimit),
+		"VOTES_LIMIT":     wire.HistoricalRootsLimit * uint64(p.RegistryLimit),
 	})
 }
 

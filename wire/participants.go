@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
-// Participants is a set of validator indices below RegistryLimit: the
-// participants of an aggregate or of an attestation in a block. It is an
-// immutable value; copies share their storage. The zero value is the empty set.
+// Participants is a set of validator indices below MaxRegistryLimit: the
+// participants of an aggregate or of an attestation in a block. The decoders and
+// encoders of a [Profile] hold it to the profile's own limit. It is an immutable
+// value; copies share their storage. The zero value is the empty set.
 //
 // The set remembers how many bits the bitlist had that it was decoded from,
 // because a block's root depends on it. All set operations ignore that length
@@ -25,20 +27,24 @@ type Participants struct {
 var emptySSZ = []byte{1}
 
 // NewParticipants returns the set of the indices, which may be in any order and
-// may repeat. It fails on an index that is not below RegistryLimit.
+// may repeat. It fails on an index that is not below MaxRegistryLimit.
 func NewParticipants(indices []ValidatorIndex) (Participants, error) {
-	var words [RegistryLimit / 64]uint64
+	if len(indices) == 0 {
+		return Participants{}, nil
+	}
+	highest := slices.Max(indices)
+	if highest >= MaxRegistryLimit {
+		return Participants{}, fmt.Errorf("validator index %d is not below the largest registry limit %d", highest, MaxRegistryLimit)
+	}
+	words := make([]uint64, highest/64+1)
 	for _, v := range indices {
-		if v >= RegistryLimit {
-			return Participants{}, fmt.Errorf("validator index %d is not below the registry limit %d", v, RegistryLimit)
-		}
 		words[v/64] |= 1 << (v % 64)
 	}
 
-	return participantsOf(words[:], 0), nil
+	return participantsOf(words, 0), nil
 }
 
-// participantsOf copies words and computes everything else. length is the
+// participantsOf takes words over and computes everything else. length is the
 // bit length of the encoding, or less for the shortest form.
 func participantsOf(words []uint64, length int) Participants {
 	n := len(words)
@@ -48,7 +54,7 @@ func participantsOf(words []uint64, length int) Participants {
 	if n == 0 {
 		return Participants{length: length}
 	}
-	p := Participants{words: append(make([]uint64, 0, n), words[:n]...)}
+	p := Participants{words: words[:n:n]}
 	for _, w := range p.words {
 		p.count += bits.OnesCount64(w)
 	}
@@ -75,14 +81,14 @@ func appendBits(dst []byte, words []uint64, length int) []byte {
 	return dst
 }
 
-// decodeParticipants reads a bitlist of at most RegistryLimit bits. Unset bits
-// after the highest index are accepted.
-func decodeParticipants(b []byte) (Participants, error) {
-	length, err := bitlistLen(b, RegistryLimit)
+// decodeParticipants reads a bitlist of at most limit bits. Unset bits after the
+// highest index are accepted.
+func decodeParticipants(b []byte, limit int) (Participants, error) {
+	length, err := bitlistLen(b, limit)
 	if err != nil {
 		return Participants{}, err
 	}
-	var words [RegistryLimit/64 + 1]uint64
+	words := make([]uint64, length/64+1)
 	var tail [8]byte
 	n := 0
 	for ; len(b) >= 8; b = b[8:] {
@@ -91,11 +97,10 @@ func decodeParticipants(b []byte) (Participants, error) {
 	}
 	if copy(tail[:], b) > 0 {
 		words[n] = binary.LittleEndian.Uint64(tail[:])
-		n++
 	}
 	words[length/64] &^= 1 << (length % 64) // the delimiter
 
-	return participantsOf(words[:n], length), nil
+	return participantsOf(words, length), nil
 }
 
 // Count returns the number of participants.
@@ -171,24 +176,23 @@ func (p Participants) Intersects(o Participants) bool {
 
 // Union returns the participants of p, of o or of both, in the shortest form.
 func (p Participants) Union(o Participants) Participants {
-	var words [RegistryLimit / 64]uint64
-	copy(words[:], p.words)
+	words := make([]uint64, max(len(p.words), len(o.words)))
+	copy(words, p.words)
 	for i, w := range o.words {
 		words[i] |= w
 	}
 
-	return participantsOf(words[:], 0)
+	return participantsOf(words, 0)
 }
 
 // Minus returns the participants of p that are not in o, in the shortest form.
 func (p Participants) Minus(o Participants) Participants {
-	var words [RegistryLimit / 64]uint64
-	n := copy(words[:], p.words)
-	for i := range min(n, len(o.words)) {
+	words := slices.Clone(p.words)
+	for i := range min(len(words), len(o.words)) {
 		words[i] &^= o.words[i]
 	}
 
-	return participantsOf(words[:n], 0)
+	return participantsOf(words, 0)
 }
 
 // Equal reports whether both are the same set, whatever their lengths.
@@ -205,8 +209,8 @@ func (p Participants) Equal(o Participants) bool {
 	return true
 }
 
-// SSZ returns the shortest encoding, 1 to 513 bytes. The slice is shared: it
-// must not be written. As a string it identifies the set.
+// SSZ returns the shortest encoding, 1 to MaxRegistryLimit/8 + 1 bytes. The slice
+// is shared: it must not be written. As a string it identifies the set.
 func (p Participants) SSZ() []byte {
 	if p.ssz == nil {
 		return emptySSZ
@@ -224,19 +228,25 @@ func (p Participants) AppendReceived(dst []byte) []byte {
 // receivedSize returns the length in bytes of AppendReceived's encoding.
 func (p Participants) receivedSize() int { return p.length/8 + 1 }
 
-// HashTreeRoot returns the root of the Bitlist[4096] with Len bits.
-func (p Participants) HashTreeRoot() Root {
-	var chunks [RegistryLimit / 256]Root
-	var b [RegistryLimit / 8]byte
+// HashTreeRoot returns the root of the bitlist of Len bits and of the profile's
+// limit, which the set must keep.
+func (p Participants) HashTreeRoot(profile *Profile) Root {
+	var chunks [MaxRegistryLimit / 256]Root
 	for i, w := range p.words {
-		binary.LittleEndian.PutUint64(b[8*i:], w)
+		binary.LittleEndian.PutUint64(chunks[i/4][8*(i%4):], w)
 	}
 	n := (len(p.words) + 3) / 4
-	for i := range n {
-		copy(chunks[i][:], b[32*i:])
+
+	return mixInLength(merkleize(chunks[:n], bitlistDepth(profile.RegistryLimit)), uint64(p.length))
+}
+
+// checkParticipants refuses a set to encode that is past the registry limit.
+func (p *Profile) checkParticipants(set Participants) error {
+	if set.length > p.RegistryLimit {
+		return fmt.Errorf("%s in %d bits, profile %s allows %d", set, set.length, p.Name, p.RegistryLimit)
 	}
 
-	return mixInLength(merkleize(chunks[:n], 4), uint64(p.length))
+	return nil
 }
 
 // String returns the number of participants and the highest index.

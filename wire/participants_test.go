@@ -52,7 +52,7 @@ func TestParticipantsEncodings(t *testing.T) {
 			require.Equal(t, tt.encoding, p.AppendReceived(nil))
 			require.Equal(t, len(tt.indices) == 0, p.IsEmpty())
 
-			root := p.HashTreeRoot()
+			root := p.HashTreeRoot(fixtureProfile)
 			requireOracle(t, fixtureProfile, bareList[sszParticipant], tt.encoding, &root)
 
 			same := participants(t, tt.indices...)
@@ -79,8 +79,8 @@ func TestParticipantsRefuse(t *testing.T) {
 		requireReason(t, wire.ReasonMalformed, err)
 		require.ErrorContains(t, err, "bitlist", name)
 	}
-	_, err := wire.NewParticipants([]wire.ValidatorIndex{3, 4096})
-	require.ErrorContains(t, err, "validator index 4096")
+	_, err := wire.NewParticipants([]wire.ValidatorIndex{3, 16384, 7})
+	require.ErrorContains(t, err, "validator index 16384")
 	_, err = wire.NewParticipants([]wire.ValidatorIndex{^wire.ValidatorIndex(0)})
 	require.Error(t, err)
 }
@@ -93,7 +93,7 @@ func TestParticipantsAgreeWithMaps(t *testing.T) {
 	type set map[wire.ValidatorIndex]bool
 	random := func() (wire.Participants, set) {
 		m := set{}
-		limit := 1 + rng.IntN(wire.RegistryLimit)
+		limit := 1 + rng.IntN(wire.DefaultRegistryLimit)
 		for range rng.IntN(1 + rng.IntN(2*limit)) {
 			m[wire.ValidatorIndex(rng.IntN(limit))] = true
 		}
@@ -138,7 +138,7 @@ func TestParticipantsAgreeWithMaps(t *testing.T) {
 		require.True(t, p.IsSubsetOf(p.Union(q)))
 		require.True(t, p.Minus(p).IsEmpty())
 		for range 20 {
-			v := wire.ValidatorIndex(rng.IntN(wire.RegistryLimit + 100))
+			v := wire.ValidatorIndex(rng.IntN(wire.DefaultRegistryLimit + 100))
 			require.Equal(t, a[v], p.Contains(v))
 		}
 		highest, ok := p.Highest()

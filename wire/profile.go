@@ -54,9 +54,13 @@ type Profile struct {
 	PublicKeySize, SignatureSize int
 	// Envelope is the proof type of blocks.
 	Envelope Envelope
+	// RegistryLimit is the list limit of validators, of bits in participants and
+	// of attestations in a block body (leanSpec VALIDATOR_REGISTRY_LIMIT), 1 to
+	// MaxRegistryLimit. Roots depend on it, encodings do not.
+	RegistryLimit int
 	// MaxAttestationsData is the largest number of attestations that a block of
 	// ours carries (leanSpec MAX_ATTESTATIONS_DATA). A received block may carry
-	// up to the list limit MaxBodyAttestations.
+	// up to RegistryLimit.
 	MaxAttestationsData int
 	// AllowsBundle tells whether proofs of the embedded backend, which are the
 	// signatures themselves, may travel on this line.
@@ -88,10 +92,13 @@ type profileSpec struct {
 	allowBundle bool
 }
 
+// profileLocal is the profile of networks that nobody else runs.
+const profileLocal = "local"
+
 var profileSpecs = []profileSpec{
 	{name: "devnet5", schemes: []string{SchemeBlake2s}, envelope: EnvelopeMerged},
 	{name: "lean-pq", schemes: []string{SchemeKeccak}, envelope: EnvelopePair},
-	{name: "local", schemes: []string{SchemeBlake2s, SchemeKeccak}, envelope: EnvelopePair, allowBundle: true},
+	{name: profileLocal, schemes: []string{SchemeBlake2s, SchemeKeccak}, envelope: EnvelopePair, allowBundle: true},
 }
 
 // defaultMaxAttestationsData is MAX_ATTESTATIONS_DATA of devnet-5 (leanSpec
@@ -131,6 +138,7 @@ func LookupProfile(name, scheme string) (*Profile, error) {
 		PublicKeySize:       size.publicKey,
 		SignatureSize:       size.signature,
 		Envelope:            spec.envelope,
+		RegistryLimit:       DefaultRegistryLimit,
 		MaxAttestationsData: defaultMaxAttestationsData,
 		AllowsBundle:        spec.allowBundle,
 	}, nil
@@ -143,6 +151,22 @@ func (p *Profile) WithEnvelope(e Envelope) *Profile {
 	c.Envelope = e
 
 	return &c
+}
+
+// WithRegistryLimit returns a copy of the profile with another registry limit.
+// It fails outside 1 to MaxRegistryLimit, and on any profile but "local": the
+// limit of the others is part of their roots.
+func (p *Profile) WithRegistryLimit(n int) (*Profile, error) {
+	switch {
+	case n < 1 || n > MaxRegistryLimit:
+		return nil, fmt.Errorf("registry limit %d: must be 1 to %d", n, MaxRegistryLimit)
+	case p.Name != profileLocal && n != p.RegistryLimit:
+		return nil, fmt.Errorf("registry limit %d: that of profile %q is %d", n, p.Name, p.RegistryLimit)
+	}
+	c := *p
+	c.RegistryLimit = n
+
+	return &c, nil
 }
 
 // sizeError returns the error for a container of the wrong length, the

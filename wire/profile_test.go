@@ -27,7 +27,7 @@ func TestProfiles(t *testing.T) {
 	for _, tt := range tests {
 		p, err := wire.LookupProfile(tt.name, tt.scheme)
 		require.NoError(t, err)
-		tt.want.Name, tt.want.PublicKeySize, tt.want.MaxAttestationsData = tt.name, 32, 8
+		tt.want.Name, tt.want.PublicKeySize, tt.want.RegistryLimit, tt.want.MaxAttestationsData = tt.name, 32, 4096, 8
 		require.Equal(t, &tt.want, p)
 	}
 	for name, tt := range map[string]struct{ name, scheme, want string }{

@@ -198,18 +198,18 @@ func ownSignedAttestation(b []byte) ([]byte, *wire.Root, error) {
 }
 
 func ownAggregated(b []byte) ([]byte, *wire.Root, error) {
-	a, err := wire.DecodeAggregated(b)
+	a, err := fixtureProfile.DecodeAggregated(b)
 	if err != nil {
 		return nil, nil, err
 	}
-	root := a.HashTreeRoot()
+	root := a.HashTreeRoot(fixtureProfile)
 	body := wire.BlockBody{Attestations: []wire.AggregatedAttestation{a}}
 
 	return body.AppendSSZ(nil)[8:], &root, nil
 }
 
 func ownSingleMessage(b []byte) ([]byte, *wire.Root, error) {
-	participants, proof, err := wire.DecodeSingleMessage(b)
+	participants, proof, err := fixtureProfile.DecodeSingleMessage(b)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -234,21 +234,21 @@ func ownSignedAggregate(b []byte) ([]byte, *wire.Root, error) {
 }
 
 func ownBody(b []byte) ([]byte, *wire.Root, error) {
-	body, err := wire.DecodeBody(b)
+	body, err := fixtureProfile.DecodeBody(b)
 	if err != nil {
 		return nil, nil, err
 	}
-	root := body.HashTreeRoot()
+	root := body.HashTreeRoot(fixtureProfile)
 
 	return body.AppendSSZ(nil), &root, nil
 }
 
 func ownBlock(b []byte) ([]byte, *wire.Root, error) {
-	block, err := wire.DecodeBlockAlone(b)
+	block, err := fixtureProfile.DecodeBlockAlone(b)
 	if err != nil {
 		return nil, nil, err
 	}
-	root := block.HashTreeRoot()
+	root := block.HashTreeRoot(fixtureProfile)
 
 	return block.AppendSSZ(nil), &root, nil
 }
@@ -294,7 +294,7 @@ func ownValidators(b []byte) ([]byte, *wire.Root, error) {
 // encodeValidators returns the registry as it is inside a state without any
 // other list.
 func encodeValidators(p *wire.Profile, validators []wire.Validator) ([]byte, error) {
-	b, err := p.EncodeState(wire.GenesisState(0, validators))
+	b, err := p.EncodeState(p.GenesisState(0, validators))
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +307,7 @@ func ownState(b []byte) ([]byte, *wire.Root, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	root, err := s.HashTreeRoot()
+	root, err := s.HashTreeRoot(fixtureProfile)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -32,12 +32,12 @@ type State struct {
 	JustifiedSlots           []byte // bitlist, at most HistoricalRootsLimit bits
 	Validators               []Validator
 	JustificationsRoots      []Root // at most HistoricalRootsLimit
-	JustificationsValidators []byte // bitlist, at most JustificationVotesLimit bits
+	JustificationsValidators []byte // bitlist, at most HistoricalRootsLimit x Profile.RegistryLimit bits
 }
 
-// JustificationVotesLimit is the limit in bits of the votes of all pending
-// justifications: HistoricalRootsLimit x RegistryLimit (leanSpec state.py).
-const JustificationVotesLimit = HistoricalRootsLimit * RegistryLimit
+// votesLimit is the limit in bits of the votes of all pending justifications
+// (leanSpec state.py).
+func (p *Profile) votesLimit() int { return HistoricalRootsLimit * p.RegistryLimit }
 
 // HashTreeRoot returns the root of the header.
 func (h *BlockHeader) HashTreeRoot() Root {
@@ -60,11 +60,10 @@ func bytesRoot(b []byte) Root {
 	return merkleize(chunks, depthOf(len(chunks)))
 }
 
-// bitlistRoot returns the root of a bitlist in SSZ form with at most 2^limitLog
-// bits, limitLog being at least 8.
-func bitlistRoot(b []byte, limitLog int) (Root, error) {
+// bitlistRoot returns the root of a bitlist in SSZ form with at most limit bits.
+func bitlistRoot(b []byte, limit int) (Root, error) {
 	b = orEmptyBits(b)
-	n, err := bitlistLen(b, 1<<limitLog)
+	n, err := bitlistLen(b, limit)
 	if err != nil {
 		return Root{}, err
 	}
@@ -74,7 +73,7 @@ func bitlistRoot(b []byte, limitLog int) (Root, error) {
 		content[n/8] &^= 1 << (n % 8)
 	}
 
-	return mixInLength(merkleize(chunksOf(content), limitLog-8), uint64(n)), nil
+	return mixInLength(merkleize(chunksOf(content), bitlistDepth(limit)), uint64(n)), nil
 }
 
 // rootListRoot returns the root of a list of roots with at most
@@ -88,17 +87,17 @@ func rootListRoot(roots []Root) (Root, error) {
 	return mixInLength(merkleize(chunks, depthOf(HistoricalRootsLimit)), uint64(len(roots))), nil
 }
 
-// HashTreeRoot returns the state root. It fails when a list is longer than its
-// limit or a bitlist has no delimiter.
-func (s *State) HashTreeRoot() (Root, error) {
-	if len(s.Validators) > RegistryLimit {
-		return Root{}, fmt.Errorf("hash state: %d validators, at most %d allowed", len(s.Validators), RegistryLimit)
+// HashTreeRoot returns the state root under the profile's limits. It fails when a
+// list is longer than its limit or a bitlist has no delimiter.
+func (s *State) HashTreeRoot(p *Profile) (Root, error) {
+	if len(s.Validators) > p.RegistryLimit {
+		return Root{}, fmt.Errorf("hash state: %d validators, at most %d allowed", len(s.Validators), p.RegistryLimit)
 	}
 	history, err := rootListRoot(s.HistoricalBlockHashes)
 	if err != nil {
 		return Root{}, fmt.Errorf("hash state: historical block hashes: %w", err)
 	}
-	justified, err := bitlistRoot(s.JustifiedSlots, 18)
+	justified, err := bitlistRoot(s.JustifiedSlots, HistoricalRootsLimit)
 	if err != nil {
 		return Root{}, fmt.Errorf("hash state: justified slots: %w", err)
 	}
@@ -106,7 +105,7 @@ func (s *State) HashTreeRoot() (Root, error) {
 	if err != nil {
 		return Root{}, fmt.Errorf("hash state: justification roots: %w", err)
 	}
-	votes, err := bitlistRoot(s.JustificationsValidators, 30)
+	votes, err := bitlistRoot(s.JustificationsValidators, p.votesLimit())
 	if err != nil {
 		return Root{}, fmt.Errorf("hash state: justification votes: %w", err)
 	}
@@ -114,7 +113,7 @@ func (s *State) HashTreeRoot() (Root, error) {
 	for i := range s.Validators {
 		validators[i] = s.Validators[i].HashTreeRoot()
 	}
-	registry := mixInLength(merkleize(validators, depthOf(RegistryLimit)), uint64(len(validators)))
+	registry := mixInLength(merkleize(validators, depthOf(p.RegistryLimit)), uint64(len(validators)))
 	chunks := [16]Root{
 		uint64Chunk(s.GenesisTime), // one field: the root of the field
 		uint64Chunk(uint64(s.Slot)),
@@ -134,22 +133,22 @@ func (s *State) HashTreeRoot() (Root, error) {
 // GenesisState returns the state of slot 0: empty lists, zero checkpoints, a
 // header with the root of the empty body and a zero state root. The validators
 // are shared, not copied.
-func GenesisState(genesisTime uint64, validators []Validator) *State {
+func (p *Profile) GenesisState(genesisTime uint64, validators []Validator) *State {
 	return &State{
 		GenesisTime:       genesisTime,
-		LatestBlockHeader: BlockHeader{BodyRoot: (&BlockBody{}).HashTreeRoot()},
+		LatestBlockHeader: BlockHeader{BodyRoot: (&BlockBody{}).HashTreeRoot(p)},
 		Validators:        validators,
 	}
 }
 
 // GenesisBlock returns the block of slot 0, whose state root is the root of the
 // genesis state, and its own root. It fails above RegistryLimit validators.
-func GenesisBlock(genesisTime uint64, validators []Validator) (Block, Root, error) {
-	stateRoot, err := GenesisState(genesisTime, validators).HashTreeRoot()
+func (p *Profile) GenesisBlock(genesisTime uint64, validators []Validator) (Block, Root, error) {
+	stateRoot, err := p.GenesisState(genesisTime, validators).HashTreeRoot(p)
 	if err != nil {
 		return Block{}, Root{}, err
 	}
 	block := Block{StateRoot: stateRoot}
 
-	return block, block.HashTreeRoot(), nil
+	return block, block.HashTreeRoot(p), nil
 }

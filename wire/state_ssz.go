@@ -135,7 +135,7 @@ func (p *Profile) DecodeState(b []byte) (*State, error) {
 	if s.JustificationsRoots, err = decodeRoots("State.justifications_roots", lists[3]); err != nil {
 		return nil, err
 	}
-	if _, err = bitlistLen(lists[4], JustificationVotesLimit); err != nil {
+	if _, err = bitlistLen(lists[4], p.votesLimit()); err != nil {
 		return nil, err
 	}
 	s.JustificationsValidators = lists[4]
@@ -159,8 +159,8 @@ func decodeRoots(container string, b []byte) ([]Root, error) {
 // refused (leanSpec containers/validator.py).
 func (p *Profile) decodeValidators(b []byte) ([]Validator, error) {
 	size := p.validatorSize()
-	if len(b)%size != 0 || len(b)/size > RegistryLimit {
-		return nil, malformed("State.validators", "%d bytes, must be a multiple of %d up to %d", len(b), size, size*RegistryLimit)
+	if len(b)%size != 0 || len(b)/size > p.RegistryLimit {
+		return nil, malformed("State.validators", "%d bytes, must be a multiple of %d up to %d", len(b), size, size*p.RegistryLimit)
 	}
 	if len(b) == 0 {
 		return nil, nil

@@ -21,7 +21,7 @@ func (p *Proposer) Propose(ctx context.Context, slot wire.Slot) (*wire.SignedBlo
 		return nil, OutcomeLate, nil
 	}
 	block := p.build(slot)
-	root := block.Block.HashTreeRoot()
+	root := block.Block.HashTreeRoot(p.cfg.Profile)
 	var err error
 	if block.ProposerSignature, err = p.signer.SignBlock(ctx, proposer, slot, root); err != nil {
 		return nil, OutcomeRefused, err

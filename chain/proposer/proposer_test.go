@@ -66,7 +66,7 @@ func (w *world) SubmitBlock(_ context.Context, b *wire.SignedBlock) wire.Reason 
 	if w.reason != nil {
 		return *w.reason
 	}
-	root := b.Block.HashTreeRoot()
+	root := b.Block.HashTreeRoot(w.profile)
 	if r := w.tree.AdmitBlock(b, root); r != wire.ReasonNone {
 		return r
 	}
@@ -134,7 +134,7 @@ func TestBlocksOfOurOwnSlots(t *testing.T) {
 		parent := w.genesis
 		for i, b := range w.published {
 			slots = append(slots, b.Block.Slot)
-			root := b.Block.HashTreeRoot()
+			root := b.Block.HashTreeRoot(w.profile)
 			v := wire.ValidatorIndex(b.Block.Slot % 4)
 			require.Equal(t, &wire.SignedBlock{
 				Block:             wire.Block{Slot: b.Block.Slot, ProposerIndex: v, ParentRoot: parent},
@@ -170,7 +170,7 @@ func TestBodyIsTheBestAggregateUnchanged(t *testing.T) {
 		require.NoError(t, err)
 		decoded, err := w.profile.DecodeBlock(encoded)
 		require.NoError(t, err)
-		require.Equal(t, b.Block.HashTreeRoot(), decoded.Block.HashTreeRoot())
+		require.Equal(t, b.Block.HashTreeRoot(w.profile), decoded.Block.HashTreeRoot(w.profile))
 		require.Equal(t, b.Proof, decoded.Proof)
 	})
 }
@@ -202,12 +202,12 @@ func TestAggregateThatDoesNotFitLeavesTheBodyEmpty(t *testing.T) {
 		require.True(t, empty(propose(5)), "an unknown head")
 
 		fork := &wire.SignedBlock{Block: wire.Block{Slot: 5, ProposerIndex: 1, ParentRoot: w.genesis, StateRoot: wire.Root{1}}}
-		root := fork.Block.HashTreeRoot()
+		root := fork.Block.HashTreeRoot(w.profile)
 		require.Equal(t, wire.ReasonNone, w.tree.InsertBlock(fork, root, 0))
 		b6 := propose(6)
 		other := root
 		if b6.Block.ParentRoot == root {
-			other = w.published[4].Block.HashTreeRoot()
+			other = w.published[4].Block.HashTreeRoot(w.profile)
 		}
 		w.best = w.aggregate(5, wire.Checkpoint{Root: other, Slot: 5}, 0, 1)
 		require.True(t, empty(propose(7)), "a vote for another branch")

@@ -28,6 +28,7 @@ func Profile() *wire.Profile {
 		PublicKeySize:       52,
 		SignatureSize:       424,
 		Envelope:            wire.EnvelopeMerged,
+		RegistryLimit:       wire.DefaultRegistryLimit,
 		MaxAttestationsData: 8,
 	}
 }
