@@ -118,12 +118,12 @@ func TestAReaderThatGoesOnMissesNothingUnnoticed(t *testing.T) {
 func TestAPageIsBoundedByItsIndices(t *testing.T) {
 	t.Parallel()
 	l := NewAggregateLog()
-	everybody := somebody(t, wire.RegistryLimit)
+	everybody := somebody(t, wire.DefaultRegistryLimit)
 	for range 10 {
 		l.Add(Aggregate{Participants: everybody})
 	}
 	p := l.since(0, maxPage, maxPageIndices)
-	require.Len(t, p.entries, maxPageIndices/wire.RegistryLimit)
+	require.Len(t, p.entries, maxPageIndices/wire.DefaultRegistryLimit)
 	require.True(t, p.more)
 	p = l.since(0, maxPage, 100)
 	require.Len(t, p.entries, 1, "one at least, or a reader would never go on")
@@ -162,7 +162,7 @@ func TestSourcesHaveNames(t *testing.T) {
 
 func BenchmarkPage(b *testing.B) {
 	l := NewAggregateLog()
-	everybody := somebody(b, wire.RegistryLimit)
+	everybody := somebody(b, wire.DefaultRegistryLimit)
 	for range 10 {
 		l.Add(Aggregate{Participants: everybody})
 	}

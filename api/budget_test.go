@@ -1,9 +1,12 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,19 +15,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeBudget is a budget with one refusal.
+// fakeBudget is a budget with two refusals.
 type fakeBudget struct{ view BudgetView }
 
 func (b *fakeBudget) BudgetView() BudgetView { return b.view }
 
-func (b *fakeBudget) ChangeBudget(c BudgetSettings) error {
+func (b *fakeBudget) ChangeBudget(_ context.Context, c BudgetSettings) (moved string, err error) {
 	if c.CoresMax != nil && *c.CoresMax > 8 {
-		return errors.New("cores_max 9: must be 0 to 8")
+		return "", errors.New("cores_max 9: must be 0 to 8")
+	}
+	if c.Tier != nil && *c.Tier == "T2" {
+		return "", fmt.Errorf("stopping: %w", context.DeadlineExceeded)
 	}
 	if c.CoresMax != nil {
 		b.view.CoresMax = c.CoresMax
 	}
-	return nil
+	if c.Tier != nil {
+		b.view.Tier, b.view.TierAsked, moved = *c.Tier, *c.Tier, "no prover runs"
+	}
+	return moved, nil
 }
 
 func budgetRig(t *testing.T) *running {
@@ -60,7 +69,9 @@ func TestTheBudgetIsReadFromTheSameMachineAndChangedWithTheToken(t *testing.T) {
 		{"unknown field", bearer, `{"cores":1}`, http.StatusBadRequest, "cores_max"},
 		{"not JSON", bearer, `cores_max=1`, http.StatusBadRequest, "cores_max"},
 		{"out of range", bearer, `{"cores_max":9}`, http.StatusBadRequest, "must be 0 to 8"},
+		{"the controller is gone", bearer, `{"tier":"T2"}`, http.StatusServiceUnavailable, "deadline"},
 		{"a change", bearer, `{"cores_max":1.5}`, http.StatusOK, `"cores_max":1.5`},
+		{"a change of the tier", bearer, `{"tier":"T1"}`, http.StatusOK, `"tier":"T1","tier_asked":"T1","tier_reason":"","moved":"no prover runs"`},
 	} {
 		var header []string
 		if c.auth != "" {
@@ -69,6 +80,19 @@ func TestTheBudgetIsReadFromTheSameMachineAndChangedWithTheToken(t *testing.T) {
 		code, body := do(t, http.MethodPatch, url, c.body, header...)
 		require.Equal(t, c.code, code, c.name)
 		require.Contains(t, body, c.text, c.name)
+	}
+}
+
+func TestFromElsewhereTheBudgetIsReadWithTheToken(t *testing.T) {
+	t.Parallel()
+	r := budgetRig(t)
+	for auth, want := range map[string]int{"": http.StatusForbidden, "Bearer wrong": http.StatusForbidden, "Bearer " + strings.Repeat("a", 64): http.StatusOK} {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/aggnode/v1/budget", nil)
+		req.RemoteAddr = "192.0.2.7:4000"
+		req.Header.Set("Authorization", auth)
+		rec := httptest.NewRecorder()
+		r.apiHandler().ServeHTTP(rec, req)
+		require.Equal(t, want, rec.Code, auth)
 	}
 }
 

@@ -25,7 +25,7 @@ func (s *Server) apiHandler() http.Handler {
 	})
 	mux.HandleFunc("GET /aggnode/v1/aggregates", s.aggregates)
 	mux.HandleFunc("GET /aggnode/v1/aggregates/{seq}/proof", s.proof)
-	mux.Handle("GET /aggnode/v1/budget", sameMachine(s.budget))
+	mux.Handle("GET /aggnode/v1/budget", s.withTokenOrHere(s.budget))
 	mux.Handle("PATCH /aggnode/v1/budget", s.withToken(s.changeBudget))
 	mux.HandleFunc("GET /lean/v0/admin/aggregator", s.aggregator)
 	mux.Handle("POST /lean/v0/admin/aggregator", sameMachine(s.setAggregator))

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"aggnode/prover"
 )
 
@@ -49,27 +47,4 @@ func (c *children) stop() {
 		cancel()
 	}
 	c.running.Wait()
-}
-
-// checkCPU reads how many checks a verifier has answered and the CPU that they took inside the child, from the metrics of
-// its client: calls to it return neither.
-func checkCPU(g prometheus.Gatherer) (checks uint64, cpu time.Duration) {
-	families, err := g.Gather()
-	if err != nil {
-		return 0, 0
-	}
-	for _, f := range families {
-		if f.GetName() != "aggnode_prover_call_cpu_seconds" {
-			continue
-		}
-		for _, m := range f.GetMetric() {
-			for _, l := range m.GetLabel() {
-				if l.GetName() == "call" && l.GetValue() == "verify" {
-					h := m.GetHistogram()
-					return h.GetSampleCount(), time.Duration(h.GetSampleSum() * float64(time.Second))
-				}
-			}
-		}
-	}
-	return 0, 0
 }

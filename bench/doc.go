@@ -25,6 +25,12 @@
 // Prover asks one child for proofs of growing jobs and reports wall time, CPU, peak memory and size: what the planner's
 // cost model needs to know of a machine.
 //
+// # Duty
+//
+// Duty lets the node's signer do its duty in short slots around a change of subtrees, with the embedded keys, a real journal
+// and a real pipeline behind it, and notes when the last vote of each slot was encoded for the network. A load beside it is
+// placed as the node places its prover.
+//
 // # Captures
 //
 // CaptureWriter and CaptureReader write and read gossip with its timing; the trace is such a file. The reader takes no

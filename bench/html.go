@@ -15,17 +15,17 @@ var isolationPage string
 
 // The drawing area of a curve in SVG units, and its margins for the labels.
 const (
-	curveWidth, curveHeight = 620, 260
-	curveLeft, curveTop     = 56, 12
-	curveRight, curveBottom = 12, 30
+	curveWidth, curveHeight = 760, 290
+	curveLeft, curveTop     = 78, 12
+	curveRight, curveBottom = 24, 46
 	plotWidth               = curveWidth - curveLeft - curveRight
 	plotHeight              = curveHeight - curveTop - curveBottom
 	curvePoints             = 160
-	yTicks                  = 5
 	barWidth                = 460 // of the longest bar of stages
 
 	lastQuantile = 0.999                  // of some 1,300 checks, one is beyond
 	minCeiling   = 100 * time.Microsecond // of the y axis
+	minFloor     = 0.001                  // of the y axis in ms: the clock is not finer
 )
 
 type page struct {
@@ -47,6 +47,7 @@ type curve struct {
 	X, Y   []axisTick
 	Left   int
 	Right  int
+	Top    int
 	Bottom int
 }
 
@@ -100,14 +101,21 @@ func (r *IsolationReport) WriteHTML(w io.Writer) error {
 // stretch maps a quantile to 0..1 by the number of nines, so that 0.5, 0.9, 0.99 and 0.999 are about equally far apart.
 func stretch(q float64) float64 { return math.Log10(1-q) / math.Log10(1-lastQuantile) }
 
+// curve draws one distribution for each kind. Both axes are stretched: what is worth seeing lies within some percent of the
+// idle latency and a hundred times above it.
 func (r *IsolationReport) curve(title string, of func(*pooled) []time.Duration) curve {
-	c := curve{Title: title, Width: curveWidth, Height: curveHeight, Left: curveLeft, Right: curveWidth - curveRight, Bottom: curveTop + plotHeight}
-	top := minCeiling
+	c := curve{Title: title, Width: curveWidth, Height: curveHeight, Left: curveLeft, Right: curveWidth - curveRight, Top: curveTop, Bottom: curveTop + plotHeight}
+	low, high := time.Duration(math.MaxInt64), minCeiling
 	for i := range r.pooled {
-		top = max(top, quantile(of(&r.pooled[i]), lastQuantile))
+		if values := of(&r.pooled[i]); len(values) > 0 {
+			low, high = min(low, quantile(values, 0)), max(high, quantile(values, lastQuantile))
+		}
 	}
-	ceiling := roundUp(float64(top) / float64(time.Millisecond))
-	y := func(ms float64) float64 { return float64(curveTop) + plotHeight*(1-ms/ceiling) }
+	ticks := logTicks(max(float64(min(low, high))/float64(time.Millisecond), minFloor), float64(high)/float64(time.Millisecond))
+	floor, decades := ticks[0], math.Log10(ticks[len(ticks)-1]/ticks[0])
+	y := func(ms float64) float64 {
+		return float64(curveTop) + plotHeight*(1-math.Log10(max(ms, floor)/floor)/decades)
+	}
 	for i := range r.pooled {
 		values := of(&r.pooled[i])
 		if len(values) == 0 {
@@ -125,22 +133,27 @@ func (r *IsolationReport) curve(title string, of func(*pooled) []time.Duration) 
 	for _, q := range []float64{0, 0.5, 0.9, 0.99, 0.999} {
 		c.X = append(c.X, axisTick{At: curveLeft + plotWidth*stretch(q), Label: fmt.Sprintf("%g %%", 100*q)})
 	}
-	for n := range yTicks + 1 {
-		ms := ceiling * float64(n) / yTicks
-		c.Y = append(c.Y, axisTick{At: y(ms), Label: fmt.Sprintf("%.3g ms", ms)})
+	for _, ms := range ticks {
+		c.Y = append(c.Y, axisTick{At: y(ms), Label: fmt.Sprintf("%.4g ms", ms)})
 	}
 	return c
 }
 
-// roundUp returns the next of 1, 2 or 5 times a power of ten.
-func roundUp(v float64) float64 {
-	scale := math.Pow(10, math.Floor(math.Log10(v)))
-	for _, m := range []float64{1, 2, 5} {
-		if v <= m*scale {
-			return m * scale
+// logTicks returns 1, 2 and 5 times powers of ten, at least two, from the last at or below low to the first at or above
+// high. Both are positive.
+func logTicks(low, high float64) []float64 {
+	var ticks []float64
+	for exponent := math.Floor(math.Log10(low)); ; exponent++ {
+		for _, m := range []float64{1, 2, 5} {
+			tick := m * math.Pow(10, exponent)
+			if tick <= low {
+				ticks = ticks[:0] // the one before was not the last
+			}
+			if ticks = append(ticks, tick); tick >= high && len(ticks) > 1 {
+				return ticks
+			}
 		}
 	}
-	return 10 * scale
 }
 
 func (r *IsolationReport) stageBars() []stageBar {
@@ -160,7 +173,7 @@ func (r *IsolationReport) stageBars() []stageBar {
 			name, class string
 			ms          float64
 		}{
-			{"decode", "s1", s.Decode}, {"queue", "s2", s.Queue}, {"signer set", "s3", s.SignerSet}, {"check (CPU)", "s4", s.Check}, {"pipe and waiting", "s5", s.Pipe},
+			{"decode", "s1", s.Decode}, {"queue", "s2", s.Queue}, {"signer set", "s3", s.SignerSet}, {"check", "s4", s.Check}, {"pipe", "s5", s.Pipe},
 		} {
 			width := barWidth * p.ms / longest
 			bar.Parts = append(bar.Parts, stagePart{Name: p.name, Class: p.class, X: x, Width: width, Label: fmt.Sprintf("%s %.3f ms", p.name, p.ms)})
@@ -182,11 +195,12 @@ func (r *IsolationReport) tables() []pageTable {
 		}
 		return t
 	}
-	whole := pageTable{Title: "Whole phases", Head: []string{"", "proofs", "proofs a minute", "node CPU s", "verifier CPU s", "prover CPU s"}}
+	whole := pageTable{Title: "Whole phases", Head: []string{"", "proofs", "proofs a minute", "node CPU s", "of it GC", "verifier CPU s", "prover CPU s"}}
 	for i := range r.pooled {
 		p := &r.pooled[i]
 		a, b := p.singles.CPUSeconds, p.bursts.CPUSeconds
-		whole.Rows = append(whole.Rows, cells(p.kind.Long(), "%.1f", p.proofs, 60*p.rate(), a.Node+b.Node, a.Verifier+b.Verifier, a.Prover+b.Prover))
+		whole.Rows = append(whole.Rows, cells(p.kind.Long(), "%.4g", p.proofs, 60*p.rate(), a.Node+b.Node,
+			p.singles.CollectorCPU+p.bursts.CollectorCPU, a.Verifier+b.Verifier, a.Prover+b.Prover))
 	}
 	rounds := pageTable{Title: "Rounds: p50 of single checks, ms", Head: []string{"", "by round"}}
 	for _, k := range Kinds() {

@@ -8,10 +8,9 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"aggnode/chain"
 	"aggnode/prover"
@@ -36,6 +35,12 @@ const (
 	settle = 250 * time.Millisecond
 )
 
+// The ways of checking a proof.
+const (
+	checkNative = "native" // in this process, on the worker
+	checkChild  = "child"  // in a verifier child
+)
+
 // IsolationConfig says how the isolation of checks from proving is measured. Command is required.
 type IsolationConfig struct {
 	Command []string      // a child that speaks the prover protocol, for scheme keccak and proofs of lean-pq
@@ -44,7 +49,11 @@ type IsolationConfig struct {
 	Rounds  int           // of all kinds; default 6
 	Phase   time.Duration // length of one phase; default 15 s
 	Workers int           // of the pipeline; default GOMAXPROCS
-	Tier    string        // highest placement of the prover under the budget: T0, T1, T2 or auto, the default
+	Tier    string        // placement of the prover under the budget, as scheduler.ParseTier reads it; default auto
+
+	// Verifier is who checks: "native" (default) or "child". The other one checks in a phase of its own each round, so that
+	// both ways stand side by side.
+	Verifier string
 
 	CPUProfiles string       // folder for a CPU profile of this process for each phase; empty writes none
 	Progress    io.Writer    // lines for a person; nil prints none
@@ -59,6 +68,8 @@ func (c *IsolationConfig) validate() error {
 		return fmt.Errorf("isolation: %d rounds, must be 1 to %d", c.Rounds, maxRounds)
 	case c.Phase != 0 && (c.Phase < minPhase || c.Phase > maxPhase):
 		return fmt.Errorf("isolation: phases of %s, must be %s to %s", c.Phase, minPhase, maxPhase)
+	case c.Verifier != "" && c.Verifier != checkNative && c.Verifier != checkChild:
+		return fmt.Errorf("isolation: verifier %q, must be %s or %s", c.Verifier, checkNative, checkChild)
 	case c.Threads < 0 || c.Workers < 0:
 		return errors.New("isolation: negative threads or workers")
 	}
@@ -78,6 +89,9 @@ func (c IsolationConfig) withDefaults() IsolationConfig {
 	if c.Tier == "" {
 		c.Tier = "auto"
 	}
+	if c.Verifier == "" {
+		c.Verifier = checkNative
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -86,9 +100,13 @@ func (c IsolationConfig) withDefaults() IsolationConfig {
 
 // rig is everything that stays from phase to phase.
 type rig struct {
-	trace   *trace
-	tree    *chain.Tree
-	probe   *probe
+	trace  *trace
+	tree   *chain.Tree
+	probe  *probe
+	checks *probedChecker
+
+	otherWay proofChecker // of KindOtherWay
+
 	workers int
 	meters  *meters
 	loads   map[Kind]load
@@ -100,12 +118,11 @@ type rig struct {
 // usage is CPU time until some moment.
 type usage struct {
 	node, verifier, prover time.Duration
-	checks                 uint64        // that the verifier child answered
-	checkCPU               time.Duration // of those, inside the child
+	collector              time.Duration // of node: collecting garbage
 }
 
-// Isolation measures how much proving slows checking. It blocks for about Rounds times four phases and ten seconds of
-// set-up; every child that it starts has ended when it returns. ctx ends it early, with the error of ctx.
+// Isolation measures how much proving slows checking. It blocks for about Rounds times four and a third phases and ten seconds
+// of set-up; every child that it starts has ended when it returns. ctx ends it early, with the error of ctx.
 func Isolation(ctx context.Context, cfg IsolationConfig) (report *IsolationReport, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -121,7 +138,11 @@ func Isolation(ctx context.Context, cfg IsolationConfig) (report *IsolationRepor
 		}
 	}
 	m := new(meters)
-	sched, err := scheduler.New(scheduler.Config{Tier: cfg.Tier, Signals: m, Threads: m.threads, Logger: cfg.Logger})
+	tier, err := scheduler.ParseTier(cfg.Tier)
+	if err != nil {
+		return nil, fmt.Errorf("isolation: %w", err)
+	}
+	sched, err := scheduler.New(scheduler.Config{Budget: scheduler.Budget{Tier: tier}, Signals: m, Threads: m.threads, Logger: cfg.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -141,17 +162,18 @@ func Isolation(ctx context.Context, cfg IsolationConfig) (report *IsolationRepor
 	if err != nil {
 		return nil, err
 	}
-	return newIsolationReport(all, machine{tier: sched.Tier().String(), cpuModel: cpuModel(), cores: runtime.GOMAXPROCS(0)}), nil
+	return newIsolationReport(all, machine{
+		tier: sched.Tier().String(), cpuModel: cpuModel(), cores: runtime.GOMAXPROCS(0), verifier: cfg.Verifier,
+	}), nil
 }
 
 // startRig starts the children, and puts the rig together around them.
 func startRig(ctx context.Context, cfg *IsolationConfig, t *trace, sched *scheduler.Scheduler, children *children, m *meters) (*rig, error) {
-	registry := prometheus.NewRegistry()
 	base := prover.Config{Command: cfg.Command, Env: cfg.Env, Scheme: t.profile.Scheme, Logger: cfg.Logger}
 	checks := base
 	checks.Role, checks.Calls = prover.RoleVerify, max(1, cfg.Workers-1)
 	checks.Threads = checks.Calls // as in the node
-	checks.Place, checks.Registerer = sched.Place(scheduler.ClassVerifier), registry
+	checks.Place = sched.Place(scheduler.ClassVerifier)
 	plain := base
 	plain.Role, plain.Threads = prover.RoleProve, cfg.Threads
 	budget := plain
@@ -169,22 +191,32 @@ func startRig(ctx context.Context, cfg *IsolationConfig, t *trace, sched *schedu
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRig(t, verifier, cfg.Workers, m)
+	native, err := verify.NewNative(ctx, scheduler.ThreadCPU)
 	if err != nil {
 		return nil, err
 	}
+	ways := []proofChecker{native, verifier}
+	if cfg.Verifier == checkChild {
+		slices.Reverse(ways)
+	}
+	r, err := newRig(t, ways[0], cfg.Workers, m)
+	if err != nil {
+		return nil, err
+	}
+	r.otherWay = ways[1]
 	job := t.job(jobVotes, 0)
 	r.loads = map[Kind]load{
 		KindAbsent:    noLoad,
 		KindBudget:    proveJobs(ctx, budgeted, job, sched.Acquire),
 		KindPlain:     proveJobs(ctx, unplaced, job, nil),
 		KindInProcess: hashInProcess,
+		KindOtherWay:  noLoad,
 	}
 	r.usage = func() usage {
-		u := usage{node: ownCPU(), verifier: processCPU(verifier.Stats().PID)}
-		u.prover = processCPU(budgeted.Stats().PID) + processCPU(unplaced.Stats().PID)
-		u.checks, u.checkCPU = checkCPU(registry)
-		return u
+		return usage{
+			node: ownCPU(), collector: collectorCPU(), verifier: processCPU(verifier.Stats().PID),
+			prover: processCPU(budgeted.Stats().PID) + processCPU(unplaced.Stats().PID),
+		}
 	}
 	r.profile = cfg.CPUProfiles
 	r.report = func(p Phase) {
@@ -200,7 +232,8 @@ func newRig(t *trace, checker proofChecker, workers int, m *meters) (*rig, error
 	if err != nil {
 		return nil, err
 	}
-	v, err := verify.New(verify.Config{Profile: t.profile}, t.registry, cache, probedChecker{checker})
+	checks := &probedChecker{checker, m}
+	v, err := verify.New(verify.Config{Profile: t.profile}, t.registry, cache, checks)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +242,7 @@ func newRig(t *trace, checker proofChecker, workers int, m *meters) (*rig, error
 	if err != nil {
 		return nil, err
 	}
-	return &rig{trace: t, tree: tree, probe: &probe{Verifier: v}, workers: workers, meters: m}, nil
+	return &rig{trace: t, tree: tree, probe: &probe{Verifier: v}, checks: checks, workers: workers, meters: m}, nil
 }
 
 // run measures all phases.

@@ -43,7 +43,7 @@ type fakeChecker struct {
 	fails atomic.Bool
 }
 
-func (c *fakeChecker) Verify(ctx context.Context, claim prover.Claim, proof []byte) error {
+func (c *fakeChecker) Check(ctx context.Context, claim prover.Claim, proof []byte) (prover.Verdict, error) {
 	c.slots <- struct{}{}
 	defer func() { <-c.slots }()
 	if !slices.ContainsFunc(c.trace.children, func(ch prover.Child) bool {
@@ -52,9 +52,10 @@ func (c *fakeChecker) Verify(ctx context.Context, claim prover.Claim, proof []by
 		c.t.Error("a check of something else than the trace")
 	}
 	if c.fails.Load() {
-		return prover.ErrUnavailable
+		return prover.Verdict{}, prover.ErrUnavailable
 	}
-	return after(ctx, time.Duration(c.takes.Load()))
+	takes := time.Duration(c.takes.Load())
+	return prover.Verdict{Wall: takes - ms, CPU: takes - ms}, after(ctx, takes)
 }
 
 // fakeMaker proves in a fixed time.
@@ -71,8 +72,11 @@ func fakeRig(t *testing.T, ctx context.Context, idle time.Duration) (*rig, *fake
 	require.NoError(t, err)
 	checker := &fakeChecker{t: t, trace: tr, slots: make(chan struct{}, 1)}
 	checker.takes.Store(int64(idle))
+	other := &fakeChecker{t: t, trace: tr, slots: make(chan struct{}, 1)}
+	other.takes.Store(int64(3 * idle))
 	r, err := newRig(tr, checker, 2, new(meters))
 	require.NoError(t, err)
+	r.otherWay = other
 	slowing := func(factor float64, l load) load {
 		return func(ctx context.Context) ([]span, error) {
 			checker.takes.Store(int64(factor * float64(idle)))
@@ -86,6 +90,7 @@ func fakeRig(t *testing.T, ctx context.Context, idle time.Duration) (*rig, *fake
 		KindBudget:    slowing(1.05, proveJobs(ctx, fakeMaker{800 * ms}, job, func(context.Context) (func(), error) { return func() {}, nil })),
 		KindPlain:     slowing(1.8, proveJobs(ctx, fakeMaker{720 * ms}, job, nil)),
 		KindInProcess: slowing(2.6, noLoad),
+		KindOtherWay:  noLoad,
 	}
 	r.usage = func() usage { return usage{} }
 	r.report = func(Phase) {}
@@ -99,7 +104,10 @@ func TestIsolationInFakeTime(t *testing.T) {
 		r.report = func(p Phase) { reported = append(reported, p) }
 		all, err := r.run(t.Context(), 2, 3*time.Second)
 		require.NoError(t, err)
-		report := newIsolationReport(all, machine{tier: "T0", cpuModel: "none", cores: 2})
+		report := newIsolationReport(all, machine{tier: "T0", cpuModel: "none", cores: 2, verifier: checkNative})
+		require.InDelta(t, 16, report.NativeMS, 0)
+		require.InDelta(t, 48, report.ChildMS, 0)
+		require.InDelta(t, 0.333, report.RatioCheck, 0)
 		require.InDelta(t, 1.05, report.RatioP50, 0)
 		require.InDelta(t, 1.05, report.RatioP99, 0)
 		require.InDelta(t, 1.8, report.RatioPlainP50, 0)
@@ -107,8 +115,12 @@ func TestIsolationInFakeTime(t *testing.T) {
 		require.InDelta(t, 0.9, report.ProofsRatio, 0.01)
 		require.True(t, report.Conclusive, report.Doubts())
 		require.Equal(t, reported, report.Phases)
-		require.Len(t, report.Phases, 8)
+		require.Len(t, report.Phases, 10)
 		for _, p := range report.Phases {
+			if p.Kind == KindOtherWay {
+				require.InDelta(t, 48, p.Single.P50MS, 0)
+				continue // its lengths are other ones
+			}
 			for name, part := range map[string]Part{"single": p.Single, "burst": p.Burst} {
 				where := p.Kind.String() + " " + name
 				require.Zero(t, part.Drops, "%s: %v", where, part.DropReasons)
@@ -120,7 +132,8 @@ func TestIsolationInFakeTime(t *testing.T) {
 			require.Equal(t, 20, p.Burst.Checks, "two bursts in 0.8 s")
 			require.Equal(t, 440, p.Single.Votes.Checks, "200 a second for 2.2 s")
 			require.Equal(t, 160, p.Burst.Votes.Checks)
-			require.InDelta(t, p.Single.P50MS, p.Single.StageMS.Pipe, 1, "all of the time is in the call")
+			require.InDelta(t, p.Single.P50MS-1, p.Single.StageMS.Check, 1, "what the child says of itself")
+			require.InDelta(t, 1, p.Single.StageMS.Pipe, 1e-3, "the rest of the call")
 			if p.Kind == KindAbsent {
 				require.InDelta(t, 16, p.Single.MaxMS, 0)
 				require.InDelta(t, 160, p.Burst.MaxMS, 0, "the last of ten waits for nine")
@@ -199,12 +212,12 @@ func TestTheFieldsOfTheJSONAreFixed(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	require.Equal(t, strings.Fields("conclusive cores cpu_model phases proofs_ratio ratio_in_process_p50 ratio_p50 ratio_p99 ratio_plain_p50 tier votes"),
+	require.Equal(t, strings.Fields("check_child_ms_p50 check_native_ms_p50 check_native_over_child_p50 conclusive cores cpu_model phases proofs_ratio ratio_in_process_p50 ratio_p50 ratio_p99 ratio_plain_p50 tier verifier votes"),
 		keys(newIsolationReport(nil, machine{})))
 	require.Equal(t, strings.Fields("p99_added_ms ratio_p50"), keys(VotesRatio{}))
 	require.Equal(t, strings.Fields("check decode pipe queue signer_set"), keys(StageMS{}))
 	require.Equal(t, strings.Fields("burst kind round single"), keys(Phase{Kind: KindPlain}))
-	require.Subset(t, keys(Part{}), strings.Fields("p50_ms p90_ms p99_ms max_ms checks_per_second drops cpu_seconds proofs stage_ms votes"))
+	require.Subset(t, keys(Part{}), strings.Fields("p50_ms p90_ms p99_ms max_ms checks_per_second drops cpu_seconds gc_cpu_s proofs stage_ms votes"))
 	require.Subset(t, keys(ProverResult{}), strings.Fields("threads raw children wall_ms cpu_ms peak_bytes proof_bytes"))
 }
 
@@ -253,6 +266,7 @@ func TestConfigurationsThatMeanNothingAreRefused(t *testing.T) {
 		"a phase too short": {Command: []string{"x"}, Phase: time.Millisecond},
 		"a tier of no name": {Command: []string{"x"}, Tier: "T9"},
 		"a negative worker": {Command: []string{"x"}, Workers: -1},
+		"nobody who checks": {Command: []string{"x"}, Verifier: "both"},
 	} {
 		_, err := Isolation(t.Context(), cfg)
 		require.Error(t, err, name)

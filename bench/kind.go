@@ -1,6 +1,10 @@
 package bench
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Kind is who proves during a phase.
 type Kind uint8
@@ -12,10 +16,11 @@ const (
 	KindBudget         // a child placed by the scheduler, as in the node
 	KindPlain          // the same child at normal priority, not placed at all
 	KindInProcess      // hashing in as many goroutines of this process as it has processors
+	KindOtherWay       // nobody, and proofs are checked the other way: natively instead of in a child, or the reverse
 )
 
 // Kinds returns all kinds in the order of the report.
-func Kinds() []Kind { return []Kind{KindAbsent, KindBudget, KindPlain, KindInProcess} }
+func Kinds() []Kind { return []Kind{KindAbsent, KindBudget, KindPlain, KindInProcess, KindOtherWay} }
 
 // String returns the name used in the JSON.
 func (k Kind) String() string {
@@ -28,6 +33,8 @@ func (k Kind) String() string {
 		return "plain"
 	case KindInProcess:
 		return "in_process"
+	case KindOtherWay:
+		return "other_way"
 	case KindUnknown:
 	}
 	return "unknown"
@@ -44,6 +51,8 @@ func (k Kind) Long() string {
 		return "prover as a plain child"
 	case KindInProcess:
 		return "hashing in this process"
+	case KindOtherWay:
+		return "absent, other check"
 	case KindUnknown:
 	}
 	return "unknown"
@@ -77,5 +86,14 @@ var orders = [...][]Kind{
 	{KindInProcess, KindAbsent, KindPlain, KindBudget},
 }
 
-// order returns the kinds in the order of a round, counted from 0.
-func order(round int) []Kind { return orders[round%len(orders)] }
+// order returns the kinds in the order of a round, counted from 0. The other way of checking, which no figure of the others is
+// held against, comes last.
+func order(round int) []Kind { return append(slices.Clone(orders[round%len(orders)]), KindOtherWay) }
+
+// length is how long a phase of the kind lasts, of the length that phases have. One figure is wanted of the other way.
+func (k Kind) length(phase time.Duration) time.Duration {
+	if k == KindOtherWay {
+		return phase / 3
+	}
+	return phase
+}

@@ -33,7 +33,7 @@ func (r *rig) newPass(ctx context.Context) (*pass, error) {
 	pipe, err := pipeline.New(pipeline.Config{
 		Profile: r.trace.profile, Validators: r.trace.registry.Len(), Network: wire.DefaultNetwork,
 		Committees: 1, Subnets: []wire.SubnetID{0}, Workers: r.workers, SlotDuration: traceSlotDuration,
-		OnWork: r.meters.observe, ThreadCPU: scheduler.ThreadCPU,
+		OnWork: func(w pipeline.Work) { w.Report(r.meters) }, ThreadCPU: scheduler.ThreadCPU,
 	}, slotClock(), r.probe, r.tree, sink{})
 	if err != nil {
 		return nil, err

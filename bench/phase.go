@@ -25,8 +25,13 @@ type part struct {
 	proofs float64
 }
 
-// phase runs one kind. The proof that is running at the end is finished before it returns, unmeasured.
+// phase runs one kind of a length of its share in length. The proof that is running at the end is finished before it returns, unmeasured.
 func (r *rig) phase(ctx context.Context, round int, kind Kind, length time.Duration) (p *phase, err error) {
+	length = kind.length(length)
+	if kind == KindOtherWay {
+		defer func(c proofChecker) { r.checks.checker = c }(r.checks.checker)
+		r.checks.checker = r.otherWay
+	}
 	runtime.GC() // what the last phase left is not this one's to collect
 	timer := time.NewTimer(settle)
 	defer timer.Stop()
@@ -85,7 +90,7 @@ func (r *rig) part(ctx context.Context, p *part, how pattern, length time.Durati
 	p.traffic = *t
 	p.used = usage{
 		node: after.node - before.node, verifier: after.verifier - before.verifier, prover: after.prover - before.prover,
-		checks: after.checks - before.checks, checkCPU: after.checkCPU - before.checkCPU,
+		collector: after.collector - before.collector,
 	}
 	return nil
 }

@@ -40,23 +40,24 @@ func (r *IsolationReport) Print(w io.Writer) error {
 		s := p.singles.StageMS
 		_, _ = fmt.Fprintf(t, "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\t\n", p.kind.Long(), s.Queue, s.Decode, s.SignerSet, s.Pipe, s.Check, p.singles.DispatchP99MS)
 	}
-	_, _ = fmt.Fprintf(t, "\nwhole phases\tproofs\ta minute\tnode CPU s\tverifier\tprover\tof cores\t\t\n")
+	_, _ = fmt.Fprintf(t, "\nwhole phases\tproofs\ta minute\tnode CPU s\tof it GC\tverifier\tprover\tof cores\t\n")
 	for i := range r.pooled {
 		p := &r.pooled[i]
 		a, b := p.singles.CPUSeconds, p.bursts.CPUSeconds
 		all := a.Node + b.Node + a.Verifier + b.Verifier + a.Prover + b.Prover
-		_, _ = fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f %%\t\t\n", p.kind.Long(), p.proofs, 60*p.rate(),
-			a.Node+b.Node, a.Verifier+b.Verifier, a.Prover+b.Prover, 100*ratio(all, p.seconds*float64(r.Cores)))
+		_, _ = fmt.Fprintf(t, "%s\t%.1f\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%.0f %%\t\n", p.kind.Long(), p.proofs, 60*p.rate(),
+			a.Node+b.Node, p.singles.CollectorCPU+p.bursts.CollectorCPU, a.Verifier+b.Verifier, a.Prover+b.Prover, 100*ratio(all, p.seconds*float64(r.Cores)))
 	}
 	_, _ = fmt.Fprintf(t, "\n")
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(w, `tier %s, %d cores, %s
+check p50, prover absent     native %.2f ms, child %.2f ms (%.3f); what follows is of %s checks
 check p50 under the budget   %.3f of prover absent (p99 %.3f); plain child %.3f, in this process %.3f
 proofs under the budget      %.3f of the plain child's
 votes under the budget       p50 %.3f of prover absent, p99 %+.3f ms
-`, r.Tier, r.Cores, r.CPUModel, r.RatioP50, r.RatioP99, r.RatioPlainP50, r.RatioInProcessP50, r.ProofsRatio, r.Votes.RatioP50, r.Votes.P99AddedMS); err != nil {
+`, r.Tier, r.Cores, r.CPUModel, r.NativeMS, r.ChildMS, r.RatioCheck, r.Verifier, r.RatioP50, r.RatioP99, r.RatioPlainP50, r.RatioInProcessP50, r.ProofsRatio, r.Votes.RatioP50, r.Votes.P99AddedMS); err != nil {
 		return err
 	}
 	for _, d := range r.doubts {

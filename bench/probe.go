@@ -13,13 +13,14 @@ import (
 // passage is one message on its way, with the times at which it passed. Each field is written by the goroutine that holds
 // the message then, and read after its verdict.
 type passage struct {
-	due      time.Time // when it was to be sent
-	arrived  time.Time // when it was
-	decoded  time.Time // Screen is over
-	taken    time.Time // a worker has it checked
-	asked    time.Time // the signer set is there, the proof goes to the checker
-	answered time.Time // the checker's answer
-	ended    time.Time // the verdict
+	due      time.Time     // when it was to be sent
+	arrived  time.Time     // when it was
+	decoded  time.Time     // Screen is over
+	taken    time.Time     // a worker has it checked
+	asked    time.Time     // the signer set is there, the proof goes to the checker
+	answered time.Time     // the checker's answer
+	computed time.Duration // in the checker, without the way there and back
+	ended    time.Time     // the verdict
 	reason   wire.Reason
 }
 
@@ -30,15 +31,21 @@ type probe struct {
 	waiting sync.Map // *wire.SignedAggregate -> *passage, of aggregates that were submitted
 }
 
-// proofChecker checks proofs. prover.Client is one.
+// proofChecker checks proofs and says what that cost where it was done. prover.Client and verify.Native are.
 type proofChecker interface {
-	Verify(ctx context.Context, c prover.Claim, proof []byte) error
+	Check(ctx context.Context, c prover.Claim, proof []byte) (prover.Verdict, error)
 }
 
 type passageKey struct{}
 
-// Aggregate is asked by a worker of the pipeline.
-func (p *probe) Aggregate(ctx context.Context, a *wire.SignedAggregate) wire.Reason {
+// Aggregates is asked by a worker of the pipeline, about one: passes take no batches, so that each has its own times.
+func (p *probe) Aggregates(ctx context.Context, batch []*wire.SignedAggregate, out []wire.Reason) {
+	for i, a := range batch {
+		out[i] = p.aggregate(ctx, a)
+	}
+}
+
+func (p *probe) aggregate(ctx context.Context, a *wire.SignedAggregate) wire.Reason {
 	if v, ok := p.waiting.Load(a); ok {
 		if s, ok := v.(*passage); ok {
 			s.taken = time.Now()
@@ -49,15 +56,18 @@ func (p *probe) Aggregate(ctx context.Context, a *wire.SignedAggregate) wire.Rea
 }
 
 // probedChecker is the far side: the verifier asks it.
-type probedChecker struct{ proofChecker }
+type probedChecker struct {
+	checker proofChecker // in use; changed between phases, when nothing is under way
+	meters  *meters
+}
 
-func (c probedChecker) Verify(ctx context.Context, claim prover.Claim, proof []byte) error {
-	s, ok := ctx.Value(passageKey{}).(*passage)
-	if !ok {
-		return c.proofChecker.Verify(ctx, claim, proof)
+// Verify asks the checker, and tells the meters as the node does.
+func (c *probedChecker) Verify(ctx context.Context, claim prover.Claim, proof []byte) error {
+	asked := time.Now()
+	v, err := c.checker.Check(ctx, claim, proof)
+	c.meters.Proof(v.Wall, v.CPU)
+	if s, ok := ctx.Value(passageKey{}).(*passage); ok {
+		s.asked, s.answered, s.computed = asked, time.Now(), v.Wall
 	}
-	s.asked = time.Now()
-	err := c.proofChecker.Verify(ctx, claim, proof)
-	s.answered = time.Now()
 	return err
 }

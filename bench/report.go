@@ -16,6 +16,12 @@ type IsolationReport struct {
 	ProofsRatio       float64 `json:"proofs_ratio"`         // proofs a second under the budget over those of the plain child, whole phases
 	Conclusive        bool    `json:"conclusive"`
 
+	// How proofs were checked, and what that does to the median check while nobody proves.
+	Verifier   string  `json:"verifier"`            // native or child, of all figures but those of the other way
+	NativeMS   float64 `json:"check_native_ms_p50"` //
+	ChildMS    float64 `json:"check_child_ms_p50"`
+	RatioCheck float64 `json:"check_native_over_child_p50"`
+
 	Tier     string `json:"tier"` // placement in force
 	CPUModel string `json:"cpu_model"`
 	Cores    int    `json:"cores"` // that this process may use
@@ -51,6 +57,7 @@ type Part struct {
 	StageMS         StageMS        `json:"stage_ms"`
 	Votes           Latency        `json:"votes"`
 	CPUSeconds      CPUSeconds     `json:"cpu_seconds"`
+	CollectorCPU    float64        `json:"gc_cpu_s"`        // of the node's seconds: the garbage collector, as of its last round
 	Proofs          float64        `json:"proofs"`          // a proof half of which was made in this part counts half
 	DispatchP99MS   float64        `json:"dispatch_p99_ms"` // from when a vote was due until it was sent: in no latency
 }
@@ -69,9 +76,9 @@ type Latency struct {
 type StageMS struct {
 	Queue     float64 `json:"queue"`      // submitted until a worker has it
 	Decode    float64 `json:"decode"`     // decompression and Screen
-	SignerSet float64 `json:"signer_set"` // on the worker, until the proof goes to the child
-	Pipe      float64 `json:"pipe"`       // the call to the child but for its CPU time: frames, pipes, waiting for a processor
-	Check     float64 `json:"check"`      // CPU time of the check inside the child, as it reports
+	SignerSet float64 `json:"signer_set"` // on the worker, until the proof goes to who checks it
+	Pipe      float64 `json:"pipe"`       // the rest of the call to the child: frames, pipes, waiting for its thread; natively nothing
+	Check     float64 `json:"check"`      // wall time of the check where it is made
 }
 
 // CPUSeconds is processor time.
@@ -85,6 +92,7 @@ type CPUSeconds struct {
 type machine struct {
 	tier, cpuModel string
 	cores          int
+	verifier       string // who checks
 }
 
 // pooled are the ascending latencies of one kind over all rounds.
@@ -100,18 +108,23 @@ func (r *IsolationReport) Doubts() []string { return r.doubts }
 
 // newIsolationReport pools the phases.
 func newIsolationReport(all []*phase, m machine) *IsolationReport {
-	r := &IsolationReport{Tier: m.tier, CPUModel: m.cpuModel, Cores: m.cores, Phases: []Phase{}}
+	r := &IsolationReport{Verifier: m.verifier, Tier: m.tier, CPUModel: m.cpuModel, Cores: m.cores, Phases: []Phase{}}
 	for _, p := range all {
 		r.Phases = append(r.Phases, p.summary())
 	}
 	for _, k := range Kinds() {
 		r.pooled = append(r.pooled, poolKind(k, all))
 	}
-	absent, budget, plain, inside := &r.pooled[0], &r.pooled[1], &r.pooled[2], &r.pooled[3]
+	absent, budget, plain, inside, other := &r.pooled[0], &r.pooled[1], &r.pooled[2], &r.pooled[3], &r.pooled[4]
 	r.RatioP50 = ratio(at(budget.single, 0.5), at(absent.single, 0.5))
 	r.RatioP99 = ratio(at(budget.single, 0.99), at(absent.single, 0.99))
 	r.RatioPlainP50 = ratio(at(plain.single, 0.5), at(absent.single, 0.5))
 	r.RatioInProcessP50 = ratio(at(inside.single, 0.5), at(absent.single, 0.5))
+	r.NativeMS, r.ChildMS = absent.singles.P50MS, other.singles.P50MS
+	if m.verifier == checkChild {
+		r.NativeMS, r.ChildMS = r.ChildMS, r.NativeMS
+	}
+	r.RatioCheck = ratio(r.NativeMS, r.ChildMS)
 	r.ProofsRatio = ratio(budget.rate(), plain.rate())
 	r.Votes.RatioP50 = ratio(at(budget.votes, 0.5), at(absent.votes, 0.5))
 	r.Votes.P99AddedMS = milliseconds(quantile(budget.votes, 0.99) - quantile(absent.votes, 0.99))
@@ -169,6 +182,7 @@ func (p *part) summary() Part {
 		CPUSeconds: CPUSeconds{
 			Node: round3(p.used.node.Seconds()), Verifier: round3(p.used.verifier.Seconds()), Prover: round3(p.used.prover.Seconds()),
 		},
+		CollectorCPU: round3(p.used.collector.Seconds()),
 	}
 	if seconds > 0 {
 		out.ChecksPerSecond = round3(float64(out.Checks) / seconds)
@@ -191,7 +205,7 @@ func (p *part) summary() Part {
 
 // stages returns the means over the accepted aggregates.
 func (p *part) stages() StageMS {
-	var queue, decode, set, call time.Duration
+	var queue, decode, set, call, check time.Duration
 	n := 0
 	for _, s := range p.aggregates {
 		if s.reason != wire.ReasonNone {
@@ -202,18 +216,15 @@ func (p *part) stages() StageMS {
 		queue += s.taken.Sub(s.decoded)
 		set += s.asked.Sub(s.taken)
 		call += s.answered.Sub(s.asked)
+		check += s.computed
 	}
 	if n == 0 {
 		return StageMS{}
 	}
 	mean := func(d time.Duration) time.Duration { return d / time.Duration(n) }
-	var check time.Duration
-	if p.used.checks > 0 {
-		check = min(p.used.checkCPU/time.Duration(p.used.checks), mean(call))
-	}
 	return StageMS{
 		Queue: milliseconds(mean(queue)), Decode: milliseconds(mean(decode)), SignerSet: milliseconds(mean(set)),
-		Pipe: milliseconds(mean(call) - check), Check: milliseconds(check),
+		Pipe: milliseconds(mean(call - check)), Check: milliseconds(mean(check)),
 	}
 }
 
@@ -244,8 +255,7 @@ func (p *part) merge(o *part) {
 	p.used.node += o.used.node
 	p.used.verifier += o.used.verifier
 	p.used.prover += o.used.prover
-	p.used.checks += o.used.checks
-	p.used.checkCPU += o.used.checkCPU
+	p.used.collector += o.used.collector
 	if p.begin.IsZero() {
 		p.begin, p.end = o.begin, o.begin
 	}

@@ -70,7 +70,7 @@ func traceNetwork() (*network, error) {
 	if n.registry, err = pubkeycache.NewRegistry(scheme, validators); err != nil {
 		return nil, err
 	}
-	if _, n.genesisRoot, err = wire.GenesisBlock(traceGenesis, validators); err != nil {
+	if _, n.genesisRoot, err = profile.GenesisBlock(traceGenesis, validators); err != nil {
 		return nil, err
 	}
 	genesis := wire.Checkpoint{Root: n.genesisRoot}

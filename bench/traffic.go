@@ -16,6 +16,9 @@ const (
 	aggregateEvery = 50 * time.Millisecond // 20 aggregates a second
 	burstSize      = 10
 	burstEvery     = burstSize * aggregateEvery // the same rate
+	// aggregateLag keeps aggregates off the moments at which passes turn: a burst over two pipelines would have the
+	// workers of both.
+	aggregateLag = aggregateEvery / 2
 
 	// votesPerPass makes a pass of a quarter of a second: fewer votes than the trace has, so that none comes twice to one
 	// pipeline, and at most 10 of its 16 aggregates.
@@ -99,7 +102,7 @@ func (r *rig) sendAggregates(ctx context.Context, l *loop, t *traffic, how patte
 	defer timer.Stop()
 	sent := 0
 	for i := 0; time.Duration(i)*how.every < length; i++ {
-		due := t.begin.Add(time.Duration(i) * how.every)
+		due := t.begin.Add(aggregateLag + time.Duration(i)*how.every)
 		isLate := i > 0 && time.Until(due) < 0
 		if !waitUntil(ctx, timer, due) || time.Since(t.begin) >= length {
 			return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,19 @@ func ownCPU() time.Duration {
 		return 0 // can not be for these arguments
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// collectorMetric is the CPU of the Go runtime's collector, idle workers included: idle here is not idle for the children.
+const collectorMetric = "/cpu/classes/gc/total:cpu-seconds"
+
+// collectorCPU returns the CPU that the collector of this process has used, as of the last collection that ended.
+func collectorCPU() time.Duration {
+	sample := []metrics.Sample{{Name: collectorMetric}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindFloat64 {
+		return 0 // a runtime that does not know the name
+	}
+	return time.Duration(sample[0].Value.Float64() * float64(time.Second))
 }
 
 // processCPU returns the CPU that a process has used, to 10 ms; 0 for one that is gone.

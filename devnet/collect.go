@@ -91,31 +91,42 @@ func (c *client) ready(ctx context.Context) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// counter sums the samples of a metric whose labels contain all of the given `name="value"` texts.
-func (c *client) counter(ctx context.Context, name string, labels ...string) (float64, error) {
+// scrape visits all samples of /metrics: labels is the text in braces, empty without any.
+func (c *client) scrape(ctx context.Context, visit func(name, labels string, value float64)) error {
 	resp, err := c.get(ctx, c.metrics+"/metrics")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	var sum float64
 	sc := bufio.NewScanner(resp.Body)
 	for sc.Scan() {
 		line := sc.Text()
-		rest, ok := strings.CutPrefix(line, name)
-		if !ok || (rest != "" && rest[0] != '{' && rest[0] != ' ') || !containsAll(rest, labels) {
+		end := strings.LastIndexByte(line, ' ')
+		if end < 0 || line[0] == '#' {
 			continue
 		}
-		v, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+		v, err := strconv.ParseFloat(line[end+1:], 64)
 		if err != nil {
-			return 0, fmt.Errorf("read metric %s: %w", name, err)
+			return fmt.Errorf("read metric %q: %w", line, err)
 		}
-		sum += v
+		name, labels, _ := strings.Cut(line[:end], "{")
+		visit(name, labels, v)
 	}
 	if err := sc.Err(); err != nil {
-		return 0, fmt.Errorf("read metrics: %w", err)
+		return fmt.Errorf("read metrics: %w", err)
 	}
-	return sum, nil
+	return nil
+}
+
+// counter sums the samples of a metric whose labels contain all of the given `name="value"` texts.
+func (c *client) counter(ctx context.Context, name string, labels ...string) (float64, error) {
+	var sum float64
+	err := c.scrape(ctx, func(n, l string, v float64) {
+		if n == name && containsAll(l, labels) {
+			sum += v
+		}
+	})
+	return sum, err
 }
 
 func containsAll(s string, parts []string) bool {

@@ -33,6 +33,7 @@ type Config struct {
 	Profile      string        // wire profile; required
 	Dir          string        // where the network folder goes; empty: a temporary folder, removed at the end
 	ProverDir    string        // environment of the prover; empty: the default
+	Verifier     string        // who checks proofs, as --aggregate-verifier has it; empty: the nodes' default
 	LogLevel     string        // of the nodes; default info
 	OTLP         string        // collector URL handed to the nodes; empty: no traces
 	ProverClass  string        // "default" (lowest priority) or "plain" (like the node itself, to see what that costs)
@@ -122,12 +123,16 @@ const proofCPU = 2 * time.Second
 
 func roundUp(d, unit time.Duration) time.Duration { return (d + unit - 1) / unit * unit }
 
-// startAllowance is how long before genesis the processes are started. Every node with a prover sets up real children
-// (3 to 4 s of CPU each, hello included: a prover on aggregators, a verifier and its spare everywhere), all sharing the cores.
+// startAllowance is how long before genesis the processes are started. Real children take 3 to 4 s of CPU each to set up, hello
+// included, all sharing the cores: a prover and its spare on aggregators and, where proofs are not checked natively, a verifier
+// and its spare everywhere.
 func (c *Config) startAllowance() time.Duration {
 	if c.Backend == "bundle" {
 		return 6 * time.Second
 	}
-	children := 2*(c.Nodes+1) + 2*c.Committees
-	return 8*time.Second + time.Duration(children)*4*time.Second/time.Duration(runtime.NumCPU())
+	children := 2 * c.Committees
+	if c.Verifier != "" && c.Verifier != "native" {
+		children += 2 * (c.Nodes + 1)
+	}
+	return 12*time.Second + time.Duration(children)*4*time.Second/time.Duration(runtime.NumCPU())
 }

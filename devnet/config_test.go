@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -70,6 +71,25 @@ func TestTheNetworkFolderIsAnOrdinaryOne(t *testing.T) {
 	require.Contains(t, c.runArgs(dir, "data", members[1]), "--is-aggregator")
 	require.NotContains(t, c.runArgs(dir, "data", members[2]), "--is-aggregator")
 	require.NotContains(t, c.runArgs(dir, "data", members[4]), "--is-aggregator")
+	require.Nil(t, c.environ("data", members[4]), "the embedded backend needs nothing anyway")
+}
+
+func TestNodesThatOnlyVerifyGetNoPython(t *testing.T) {
+	t.Parallel()
+	for verifier, isBare := range map[string]bool{"": true, "native": true, "child": false, "both": false} {
+		c := Config{Backend: "lean-pq", Verifier: verifier, ProverDir: "/prover"}
+		for _, m := range []member{{name: "aggregator"}, {name: "validator", committee: -1}, {name: "observer", committee: -1, isObserver: true}} {
+			args, environ := c.runArgs("genesis", "/data", m), c.environ("/data", m)
+			if isBare && m.committee < 0 {
+				require.NotContains(t, args, "--prover-dir", m.name)
+				require.Equal(t, []string{"PATH=", "XDG_DATA_HOME=/data"}, environ[len(environ)-2:], m.name)
+			} else {
+				require.Contains(t, args, "--prover-dir", m.name)
+				require.Nil(t, environ, m.name)
+			}
+			require.Equal(t, verifier != "", slices.Contains(args, "--aggregate-verifier"))
+		}
+	}
 }
 
 func TestPortsAreFreeAndDistinct(t *testing.T) {

@@ -74,22 +74,37 @@ func treeCPU(procs map[int]procStat, pid int) time.Duration {
 	return total
 }
 
+// below counts the processes below one.
+func below(procs map[int]procStat, pid int) int {
+	n := 0
+	for child, s := range procs {
+		if s.parent == pid && child != pid {
+			n += 1 + below(procs, child)
+		}
+	}
+	return n
+}
+
 // cpuMeter measures the CPU of the nodes over the measured slots, by role.
 type cpuMeter struct {
 	began time.Time
 	first []time.Duration // by member
 }
 
-func (r *run) readCPU() ([]time.Duration, error) {
+// readCPU reads what the members have used, and counts the processes below those that only verify.
+func (r *run) readCPU() (used []time.Duration, children int, err error) {
 	procs, err := readProcs("/proc")
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	out := make([]time.Duration, len(r.procs))
+	used = make([]time.Duration, len(r.procs))
 	for i, p := range r.procs {
-		out[i] = treeCPU(procs, p.cmd.Process.Pid)
+		used[i] = treeCPU(procs, p.cmd.Process.Pid)
+		if r.members[i].committee < 0 {
+			children += below(procs, p.cmd.Process.Pid)
+		}
 	}
-	return out, nil
+	return used, children, nil
 }
 
 // byRole is the mean CPU of a node of each role since the meter began, in percent of one core, its children included.

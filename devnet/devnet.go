@@ -26,7 +26,7 @@ type run struct {
 	saver   *saver
 	procs   []*process // one per member
 	cpu     *cpuMeter  // nil before the measured slots
-	busy    float64    // seconds of proving on all aggregators when the meter began
+	supply  supply     // of the provers when the first measured slot began
 }
 
 // Run runs a devnet to its end and returns what it measured. A cancelled ctx ends it early with the error of ctx.
@@ -87,7 +87,7 @@ func (r *run) inFolder(ctx context.Context, dir string) (*Summary, error) {
 	}()
 	for _, m := range r.members {
 		dataDir := filepath.Join(dir, "data", m.name)
-		p, err := startProcess(fork, cfg.Executable, m.name, dataDir, cfg.runArgs(genesisDir, dataDir, m), r.errors)
+		p, err := startProcess(fork, cfg.Executable, m.name, dataDir, cfg.runArgs(genesisDir, dataDir, m), cfg.environ(dataDir, m), r.errors)
 		if err != nil {
 			return nil, err
 		}
@@ -216,29 +216,13 @@ func (r *run) collect(ctx context.Context) {
 
 // startMeter notes what the nodes have used before the measured slots.
 func (r *run) startMeter(ctx context.Context) error {
-	first, err := r.readCPU()
+	first, _, err := r.readCPU()
 	if err != nil {
 		return err
 	}
 	r.cpu = &cpuMeter{began: time.Now(), first: first}
-	r.busy, err = r.provingSeconds(ctx)
+	r.supply, err = r.readSupply(ctx)
 	return err
-}
-
-// provingSeconds is the time that all aggregators together have spent in prover calls.
-func (r *run) provingSeconds(ctx context.Context) (float64, error) {
-	var sum float64
-	for i, m := range r.members {
-		if m.committee < 0 {
-			continue
-		}
-		busy, err := r.clients[i].counter(ctx, "aggnode_prover_busy_seconds_total")
-		if err != nil {
-			return 0, fmt.Errorf("ask %s how busy its prover was: %w", m.name, err)
-		}
-		sum += busy
-	}
-	return sum, nil
 }
 
 // addLoad adds what the roles used over the measured slots.
@@ -246,17 +230,18 @@ func (r *run) addLoad(ctx context.Context, s *Summary) error {
 	if r.cpu == nil {
 		return nil
 	}
-	now, err := r.readCPU()
+	now, children, err := r.readCPU()
 	if err != nil {
 		return err
 	}
+	s.VerifierChildren = children
 	at := time.Now()
-	busy, err := r.provingSeconds(ctx)
+	made, err := r.readSupply(ctx)
 	if err != nil {
 		return err
 	}
 	s.CPUPctByRole = r.cpu.byRole(r.members, now, at)
-	s.ProverBusyRatio = (busy - r.busy) / at.Sub(r.cpu.began).Seconds() / float64(r.cfg.Committees)
+	made.addTo(s, r.supply)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -109,11 +110,29 @@ func (c *Config) runArgs(genesisDir, dataDir string, m member) []string {
 	if m.committee >= 0 {
 		args = append(args, "--is-aggregator", "--aggregate-subnet-ids", strconv.Itoa(m.committee), "--prover-class", c.ProverClass)
 	}
-	if c.ProverDir != "" {
+	if c.ProverDir != "" && !c.isBare(m) {
 		args = append(args, "--prover-dir", c.ProverDir)
+	}
+	if c.Verifier != "" {
+		args = append(args, "--aggregate-verifier", c.Verifier)
 	}
 	if c.OTLP != "" {
 		args = append(args, "--otlp", c.OTLP)
 	}
 	return append(args, c.ExtraArgs...)
+}
+
+// isBare reports whether the node runs without a prover and without a child that checks: validators and the observer, where
+// proofs are checked natively.
+func (c *Config) isBare(m member) bool {
+	return m.committee < 0 && c.Backend == "lean-pq" && (c.Verifier == "" || c.Verifier == "native")
+}
+
+// environ is the environment of a member. In that of a bare one there is no Python to be found and no prover installed: that
+// it verifies shows that it needs neither.
+func (c *Config) environ(dataDir string, m member) []string {
+	if !c.isBare(m) {
+		return nil
+	}
+	return append(os.Environ(), "PATH=", "XDG_DATA_HOME="+dataDir) // the last of a name counts
 }

@@ -93,8 +93,9 @@ func (l *errorLog) texts() []string {
 	return append([]string(nil), l.lines...)
 }
 
-// startProcess runs `executable args…` with its output in dataDir/stdout.log and counts its error lines.
-func startProcess(f *forker, executable, name, dataDir string, args []string, log *errorLog) (*process, error) {
+// startProcess runs `executable args…` with its output in dataDir/stdout.log and counts its error lines. environ is the whole
+// environment, nil for that of this process.
+func startProcess(f *forker, executable, name, dataDir string, args, environ []string, log *errorLog) (*process, error) {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory of %s: %w", name, err)
 	}
@@ -103,6 +104,7 @@ func startProcess(f *forker, executable, name, dataDir string, args []string, lo
 		return nil, fmt.Errorf("make the log of %s: %w", name, err)
 	}
 	cmd := exec.Command(executable, args...)
+	cmd.Env = environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	if err != nil {

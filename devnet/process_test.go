@@ -15,7 +15,7 @@ import (
 
 func startShell(t *testing.T, f *forker, script string, log *errorLog) *process {
 	t.Helper()
-	p, err := startProcess(f, "/bin/sh", "node", filepath.Join(t.TempDir(), "data"), []string{"-c", script}, log)
+	p, err := startProcess(f, "/bin/sh", "node", filepath.Join(t.TempDir(), "data"), []string{"-c", script}, nil, log)
 	require.NoError(t, err)
 	return p
 }

@@ -35,7 +35,13 @@ type Summary struct {
 	CheckMSp50Aggregator float64            `json:"check_ms_p50_aggregator"`
 	CheckMSp50Observer   float64            `json:"check_ms_p50_observer"`
 	CPUPctByRole         map[string]float64 `json:"cpu_pct_by_role"`   // mean of a node with its children, percent of one core
-	ProverBusyRatio      float64            `json:"prover_busy_ratio"` // mean of the aggregators
+	VerifierChildren     int                `json:"verifier_children"` // processes below validators and observer, at the end
+	// ProverBusyRatio is the share of the time in which there was something to prove that the provers proved.
+	ProverBusyRatio float64 `json:"prover_busy_ratio"`
+	// QuorumToProverMSp50 is from the moment a job over a slot's own votes was due to the prover beginning it.
+	QuorumToProverMSp50 float64 `json:"quorum_to_prover_ms_p50"`
+	// ProofToWireMSp50 is from a finished proof to its publication, self-check included.
+	ProofToWireMSp50 float64 `json:"proof_to_wire_ms_p50"`
 
 	ErrorLines     []string `json:"error_lines,omitempty"`
 	Nodes          int      `json:"nodes"`
@@ -70,16 +76,18 @@ func (s *Summary) Print(w io.Writer) error {
   aggregates                   %d published, %d verified and %d rejected at the observer
   published into the slot      p50 %.0f ms, p99 %.0f ms
   check at the observer        p50 %.1f ms, p99 %.1f ms (queue included)
-  check at the aggregators     p50 %.1f ms; provers busy %.0f%% of the time
+  check at the aggregators     p50 %.1f ms
+  provers                      busy %.0f%% of the time with work, quorum to prover p50 %.1f ms, proof to wire p50 %.1f ms
   CPU of a node, of one core   aggregator %.0f%%, validator %.0f%%, observer %.0f%%
+  processes that only check    %d, below validators and observer
   two thirds of all votes      p50 %.0f ms into the slot
   errors                       %d
 %s
 `, s.Slots, float64(s.SlotDurationMS)/1000, s.Validators, s.Committees, s.Backend, s.Scheme,
 		s.Coverage, s.VotesCovered, s.VotesExpected, s.CoverageSlotEnd,
 		s.AggregatesPublished, s.AggregatesVerified, s.AggregatesRejected,
-		s.PublishMSp50, s.PublishMSp99, s.CheckMSp50, s.CheckMSp99, s.CheckMSp50Aggregator, 100*s.ProverBusyRatio,
-		s.CPUPctByRole["aggregator"], s.CPUPctByRole["validator"], s.CPUPctByRole["observer"], s.TwoThirdsMSp50, s.Errors, verdict)
+		s.PublishMSp50, s.PublishMSp99, s.CheckMSp50, s.CheckMSp99, s.CheckMSp50Aggregator, 100*s.ProverBusyRatio, s.QuorumToProverMSp50, s.ProofToWireMSp50,
+		s.CPUPctByRole["aggregator"], s.CPUPctByRole["validator"], s.CPUPctByRole["observer"], s.VerifierChildren, s.TwoThirdsMSp50, s.Errors, verdict)
 	if err != nil {
 		return fmt.Errorf("print the summary: %w", err)
 	}

@@ -34,17 +34,23 @@ func (n *Node) announceBackend(ctx context.Context) error {
 		total += need
 		args = append(args, name+"_mib", need>>20)
 	}
-	if c := n.backend.verifierChild; c != nil && c.WaitReady(ctx) == nil {
+	if c := n.backend.verifierInUse(); c != nil && c.WaitReady(ctx) == nil {
 		caps, _ := c.Capabilities()
 		add("verifier", caps.SetupMemory)
-		add("verifier_spare", caps.SetupMemory)
+		if !n.backend.compare {
+			add("verifier_spare", caps.SetupMemory)
+		}
 	}
 	if c := n.backend.proverChild; c != nil && c.WaitReady(ctx) == nil {
 		caps, _ := c.Capabilities()
+		n.backend.fitVerifier(caps.Revision)
 		raw := min(n.pool.Expected(), caps.MaxRaw)
 		add("prover", caps.MemoryNeed(raw, 0))
 		add("prover_with_two_children", caps.MemoryNeed(raw, 2))
 		total -= caps.MemoryNeed(raw, 0) // the larger of the two is the one to provide for
+		if c.Stats().NoSpare == "" {
+			add("prover_spare", caps.SetupMemory)
+		}
 	}
 	if total > 0 {
 		n.log.Info("memory for the proof backend", append(args, "total_mib", total>>20)...)

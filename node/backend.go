@@ -1,17 +1,18 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
+	"aggnode/aggregate"
 	"aggnode/prover"
 	"aggnode/prover/bundle"
 	"aggnode/scheduler"
+	"aggnode/verify"
 	"aggnode/xmss"
 )
 
-// proofChecker checks proofs: the verifier child or the embedded backend.
+// proofChecker checks proofs: this process, the verifier child, or the embedded backend.
 type proofChecker interface {
 	Verify(ctx context.Context, c prover.Claim, proof []byte) error
 }
@@ -23,17 +24,18 @@ type proofMaker interface {
 	Ready() bool
 }
 
-// noMemoryLimit is more than any machine has. The watch of a child's memory also moves a running prover when the budget
-// changes, so there is always one.
-const noMemoryLimit = 1 << 46
-
 // backend is what makes and checks proofs in this node.
 type backend struct {
 	checker proofChecker // nil with --no-proofs
 	maker   proofMaker
 
-	verifierChild *prover.Client // nil for the embedded backend
-	proverChild   *prover.Client // nil for the embedded backend and for nodes that do not aggregate
+	arbiter       *verify.Arbiter // nil without a choice of who checks: for the embedded backend and with --no-proofs
+	native        *verify.Native  // nil where this process does not check
+	compare       bool            // a child is asked for a second opinion
+	verifierChild *prover.Client  // nil where there can be none; it runs only when it is needed
+	proverChild   *prover.Client  // nil for the embedded backend and for nodes that do not aggregate
+
+	costs *aggregate.Costs // of the prover child, nil without one
 }
 
 // absentMaker stands where this node makes no proofs.
@@ -65,34 +67,19 @@ func newBackend(cfg *Config, sched *scheduler.Scheduler) (*backend, error) {
 }
 
 func newChildren(cfg *Config, sched *scheduler.Scheduler) (*backend, error) {
-	command, environ := cfg.ProverCommand, []string(nil)
-	if cfg.Backend == BackendLeanPQ {
-		env, err := prover.Locate(cfg.ProverDir)
-		if err != nil {
-			return nil, fmt.Errorf("%w: run `aggnode prover install`, or name its folder with --prover-dir", err)
-		}
-		if command, environ, err = prover.LeanPQ(env); err != nil {
-			return nil, err
-		}
-	}
 	base := prover.Config{
-		Command: command, Env: environ, Scheme: cfg.Network.Profile.Scheme,
-		Logger: cfg.Logger.With("component", "prover"), Registerer: cfg.Registry,
+		Scheme: cfg.Network.Profile.Scheme, Logger: cfg.Logger.With("component", "prover"), Registerer: cfg.Registry,
 	}
-	verifier := base
-	verifier.Role = prover.RoleVerify
-	verifier.Calls = max(1, cfg.Workers-1)
-	verifier.Threads = verifier.Calls // a check runs on one thread (20 ms with 1 or 2); more would only crowd the set-up
-	verifier.Spare = true
-	verifier.Place = sched.Place(scheduler.ClassVerifier)
-	b := &backend{maker: absentMaker{}}
-	var err error
-	if b.verifierChild, err = prover.New(verifier); err != nil {
+	noChild := childCommand(cfg, &base)
+	b := &backend{maker: absentMaker{}, compare: cfg.verifier() == VerifierBoth}
+	if err := b.newVerifier(cfg, base, noChild, sched); err != nil {
 		return nil, err
 	}
-	b.checker = b.verifierChild
 	if !cfg.IsAggregator {
 		return b, nil
+	}
+	if noChild != nil {
+		return nil, noChild
 	}
 	maker := base
 	maker.Role = prover.RoleProve
@@ -104,13 +91,29 @@ func newChildren(cfg *Config, sched *scheduler.Scheduler) (*backend, error) {
 	if cfg.ProverClass == ProverPlain {
 		maker.Place = sched.Place(scheduler.ClassVerifier)
 	}
-	maker.MemoryMax = cmp.Or(cfg.ProverMemory, noMemoryLimit)
+	maker.Spare = true
+	maker.MemoryMax = cfg.ProverMemory
 	maker.Watch = sched.Watch(scheduler.ClassProver)
+	var err error
 	if b.proverChild, err = prover.New(maker); err != nil {
 		return nil, err
 	}
-	b.maker = b.proverChild
+	b.maker, b.costs = b.proverChild, loadCosts(cfg.DataDir, base.Logger)
 	return b, nil
+}
+
+// childCommand fills in what a child runs. The error says why there can be none.
+func childCommand(cfg *Config, child *prover.Config) error {
+	if cfg.Backend == BackendCommand {
+		child.Command = cfg.ProverCommand
+		return nil
+	}
+	env, err := prover.Locate(cfg.ProverDir)
+	if err != nil {
+		return fmt.Errorf("%w: run `aggnode prover install`, or name its folder with --prover-dir", err)
+	}
+	child.Command, child.Env, err = prover.LeanPQ(env)
+	return err
 }
 
 // whyNoProver explains a prover that is not ready.

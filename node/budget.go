@@ -1,46 +1,71 @@
 package node
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"time"
 
 	"aggnode/api"
-	"aggnode/pipeline"
+	"aggnode/prover"
 	"aggnode/scheduler"
+	"aggnode/verify"
 )
 
-// signals are what the budget controller looks at, fed by the workers. Safe for concurrent use.
+// signals are what the budget controller looks at: the meters that workers and checks feed, and the clock.
 type signals struct {
-	queueWait scheduler.Window // votes
-	check     scheduler.Window // aggregates
-	slowdown  scheduler.SlowdownMeter
-	n         *Node
+	scheduler.Meters
+	n *Node
 }
 
-// observe takes the measurement of one piece of work. Only votes tell the slowdown: their check computes and waits for
-// nothing, while an aggregate's waits for the verifier child.
-func (s *signals) observe(w pipeline.Work) {
-	switch w.Class {
-	case pipeline.ClassAttestation:
-		s.queueWait.Add(w.Wait)
-		s.slowdown.Add(w.Wall, w.CPU)
-	case pipeline.ClassAggregate:
-		s.check.Add(w.Wall)
-	case pipeline.ClassUnknown, pipeline.ClassBlock, pipeline.ClassLocal:
+// meteredChecker tells the meters what checks took where they were made.
+type meteredChecker struct {
+	arbiter *verify.Arbiter
+	meters  *scheduler.Meters
+}
+
+// Verify is verify.Arbiter.Check.
+func (c meteredChecker) Verify(ctx context.Context, claim prover.Claim, proof []byte) error {
+	v, err := c.arbiter.Check(ctx, claim, proof)
+	c.meters.Proof(v.Wall, v.CPU)
+	return err
+}
+
+// checker checks proofs: the backend's checker, metered where checks are of proofs.
+func (n *Node) checker() proofChecker {
+	if n.backend.arbiter == nil {
+		return n.backend.checker
 	}
+	return meteredChecker{n.backend.arbiter, &n.signals.Meters}
+}
+
+// VerifyBatch is verify.Arbiter.CheckBatch.
+func (c meteredChecker) VerifyBatch(ctx context.Context, checks []verify.ProofCheck) []error {
+	v, errs := c.arbiter.CheckBatch(ctx, checks)
+	c.meters.Proof(v.Wall, v.CPU)
+	return errs
 }
 
 // Signals answers the controller, twice a second.
 func (s *signals) Signals() scheduler.Signals {
 	_, interval := s.n.clock.At()
-	return scheduler.Signals{
-		QueueWaitP99: s.queueWait.P99(), CheckP99: s.check.P99(), Slowdown: s.slowdown.Slowdown(), Interval: int(interval),
-	}
+	return s.Meters.Signals(int(interval))
 }
 
-// SetBudget puts a budget in force while the node runs: after a changed settings file, for instance.
-func (n *Node) SetBudget(b scheduler.Budget) error {
-	_, err := n.sched.SetBudget(b)
-	return err
+// placed is a budget with the tier that this node has a use for: auto where none is said, and the lowest where there is no
+// prover that would need a place.
+func (c *Config) placed(b scheduler.Budget) scheduler.Budget {
+	b.Tier = cmp.Or(b.Tier, scheduler.TierAuto)
+	if !c.IsAggregator || c.ProverClass == ProverPlain {
+		b.Tier = scheduler.Tier0
+	}
+	return b
+}
+
+// SetBudget puts a budget in force while the node runs, and says what became of it. The error says what is out of its
+// range, or why the tier is not to be had.
+func (n *Node) SetBudget(ctx context.Context, b scheduler.Budget, cause scheduler.Cause) (scheduler.Change, error) {
+	return n.sched.SetBudget(ctx, n.cfg.placed(b), cause)
 }
 
 // operatorBudget is the budget as the API reads and changes it.
@@ -48,16 +73,17 @@ type operatorBudget struct{ n *Node }
 
 // BudgetView returns the settings in force and the last decision.
 func (o operatorBudget) BudgetView() api.BudgetView {
-	b, d := o.n.sched.Budget(), o.n.sched.Decision()
+	b, d, place := o.n.sched.Budget(), o.n.sched.Decision(), o.n.sched.Placement()
 	target := float64(b.Target.Microseconds()) / 1000
 	return api.BudgetView{
 		BudgetSettings: api.BudgetSettings{CoresMin: &b.CoresMin, CoresMax: &b.CoresMax, TargetMS: &target, Calendar: &b.Calendar},
-		Tier:           o.n.sched.Tier().String(), Cores: d.Cores, Weight: d.Weight, Reason: d.Reason.String(),
+		Tier:           place.Tier.String(), TierAsked: b.Tier.String(), TierReason: place.Reason,
+		Cores: d.Cores, Weight: d.Weight, Reason: d.Reason.String(),
 	}
 }
 
 // ChangeBudget changes what is given and leaves the rest.
-func (o operatorBudget) ChangeBudget(c api.BudgetSettings) error {
+func (o operatorBudget) ChangeBudget(ctx context.Context, c api.BudgetSettings) (moved string, err error) {
 	b := o.n.sched.Budget()
 	if c.CoresMin != nil {
 		b.CoresMin = *c.CoresMin
@@ -71,5 +97,14 @@ func (o operatorBudget) ChangeBudget(c api.BudgetSettings) error {
 	if c.Calendar != nil {
 		b.Calendar = *c.Calendar
 	}
-	return o.n.SetBudget(b)
+	if c.Tier != nil {
+		if b.Tier, err = scheduler.ParseTier(*c.Tier); err != nil {
+			return "", err
+		}
+		if o.n.cfg.placed(b).Tier != b.Tier {
+			return "", fmt.Errorf("tier %s: a prover with --prover-class plain is not placed", b.Tier)
+		}
+	}
+	change, err := o.n.SetBudget(ctx, b, scheduler.CauseAPI)
+	return change.Moved, err
 }

@@ -1,12 +1,14 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
@@ -15,6 +17,7 @@ import (
 	"aggnode/scheduler"
 	"aggnode/signer"
 	"aggnode/telemetry"
+	"aggnode/verify"
 	"aggnode/wire"
 )
 
@@ -62,17 +65,21 @@ type Config struct {
 	NoProofs      bool
 	ProverDir     string
 	ProverCommand []string
+
+	AggregateVerifier AggregateVerifier // who checks proofs; empty: by the backend
+
 	ProverThreads int
 	ProverClass   ProverClass
 	ProverMemory  int64            // bytes; 0: no limit
-	BudgetTier    string           // highest placement tier to try: T0, T1, T2 or auto; empty: auto
-	Budget        scheduler.Budget // what the operator allows the prover at start
+	Budget        scheduler.Budget // what the operator allows the prover at start; without a tier: auto
 	Workers       int              // verification workers; 0: GOMAXPROCS
 
 	Logger   *slog.Logger         // required
 	Levels   *telemetry.Levels    // switches log levels at run time; may be nil
 	Registry *prometheus.Registry // required
 	Tracer   trace.TracerProvider // required
+
+	newNative func(context.Context, func() time.Duration) (*verify.Native, error) // a seam for tests; nil: verify.NewNative
 }
 
 // DefaultBackend is the backend that a profile runs with unless told otherwise; BackendNone where no backend of this
@@ -97,6 +104,9 @@ func (c *Config) validate() error {
 		return fmt.Errorf("--prover-class %s: must be default or plain", c.ProverClass)
 	case c.Workers < 0:
 		return fmt.Errorf("--verify-workers %d: must not be negative", c.Workers)
+	}
+	if c.newNative == nil {
+		c.newNative = verify.NewNative
 	}
 	if c.Workers == 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
@@ -139,7 +149,7 @@ func (c *Config) validateBackend() error {
 	if c.NoProofs && c.Backend != BackendNone {
 		return fmt.Errorf("--no-proofs together with --backend %s: choose one", c.Backend)
 	}
-	return nil
+	return c.validateVerifier()
 }
 
 // subnets are the attestation subnets that the node takes part in: those of its validators and, for an aggregator, the

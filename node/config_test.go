@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"aggnode/netconfig"
+	"aggnode/scheduler"
 	"aggnode/signer"
 	"aggnode/wire"
 )
@@ -94,5 +95,34 @@ func TestSubnetsAreTheUnionOfDutiesAndFlag(t *testing.T) {
 			require.Equal(t, c.joined, cfg.subnets())
 			require.Equal(t, c.aggregated, cfg.aggregated(cfg.subnets()))
 		})
+	}
+}
+
+func TestOnlyAProverThatIsPlacedHasATier(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cfg         Config
+		asked, want scheduler.Tier
+	}{
+		{Config{IsAggregator: true}, scheduler.TierUnknown, scheduler.TierAuto},
+		{Config{IsAggregator: true}, scheduler.Tier1, scheduler.Tier1},
+		{Config{IsAggregator: true, ProverClass: ProverPlain}, scheduler.Tier2, scheduler.Tier0},
+		{Config{}, scheduler.TierAuto, scheduler.Tier0},
+	} {
+		require.Equal(t, c.want, c.cfg.placed(scheduler.Budget{Tier: c.asked}).Tier)
+	}
+}
+
+func TestChildrenTakeWhatTheirBackendNeeds(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	for want, cfg := range map[int64]Config{
+		0:          {Backend: BackendLeanPQ},
+		340 * mib:  {Backend: BackendLeanPQ, AggregateVerifier: VerifierBoth},
+		680 * mib:  {Backend: BackendLeanPQ, AggregateVerifier: VerifierChild},
+		1876 * mib: {Backend: BackendLeanPQ, IsAggregator: true},
+		2020 * mib: {Backend: BackendCommand, IsAggregator: true, ProverMemory: 1000 * mib},
+	} {
+		require.Equal(t, want, cfg.ChildrenMemory(), cfg.Backend)
 	}
 }

@@ -28,9 +28,9 @@ var update = flag.Bool("update", false, "rewrite docs/metrics.md and docs/reason
 // everyPart is a node in which every package has registered its metrics. It is not run.
 func everyPart(t *testing.T) *prometheus.Registry {
 	t.Helper()
-	net := newTestNetwork(t, 1, 2, wire.SchemeBlake2s)
+	net := newTestNetwork(t, 1, 2, wire.SchemeKeccak)
 	cfg := net.config(t, 0)
-	cfg.Backend, cfg.ProverCommand = BackendCommand, []string{"/bin/false"}
+	cfg.Backend, cfg.ProverCommand, cfg.AggregateVerifier = BackendCommand, []string{"/bin/false"}, VerifierBoth
 	n, err := New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(n.Close)

@@ -8,7 +8,7 @@ import (
 	"aggnode/prover"
 )
 
-// stuckCheck is the age of a running proof check at which the node stops calling itself ready. Checks take 15 ms and
+// stuckCheck is the age of a proof check in a child at which the node stops calling itself ready. Checks take 15 ms and
 // have a deadline of 2 s.
 const stuckCheck = 2 * time.Second
 
@@ -16,7 +16,7 @@ const stuckCheck = 2 * time.Second
 func (n *Node) Checks() []api.Check {
 	checks := []api.Check{n.checkP2P(), n.checkVerifier()}
 	if n.backend.proverChild != nil {
-		checks = append(checks, childCheck("prover", n.backend.proverChild, false))
+		checks = append(checks, withSpare(childCheck("prover", n.backend.proverChild, false), n.backend.proverChild))
 	}
 	if n.aggregator.Enabled() {
 		ok, why := n.aggregator.Ready()
@@ -31,16 +31,6 @@ func (n *Node) checkP2P() api.Check {
 	return api.Check{Name: "p2p", OK: ok, Detail: why}
 }
 
-func (n *Node) checkVerifier() api.Check {
-	switch {
-	case n.cfg.NoProofs:
-		return api.Check{Name: "verifier", Detail: "no_backend: running with --no-proofs"}
-	case n.backend.verifierChild != nil:
-		return childCheck("verifier", n.backend.verifierChild, true)
-	}
-	return api.Check{Name: "verifier", OK: true} // embedded: always there
-}
-
 // childCheck judges a child by its client's snapshot. A prover may run for long, a check may not.
 func childCheck(name string, c *prover.Client, isShort bool) api.Check {
 	s := c.Stats()
@@ -53,6 +43,14 @@ func childCheck(name string, c *prover.Client, isShort bool) api.Check {
 		return api.Check{Name: name, Detail: fmt.Sprintf("a check has run for %v", time.Since(s.Oldest).Round(time.Millisecond))}
 	}
 	return api.Check{Name: name, OK: true}
+}
+
+// withSpare says why a prover that serves has nobody to take over from it.
+func withSpare(check api.Check, c *prover.Client) api.Check {
+	if check.OK {
+		check.Detail = c.Stats().NoSpare
+	}
+	return check
 }
 
 // aggregatorRole switches the aggregation duty for the API.

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -97,7 +96,7 @@ func (n *Node) makeChain() error {
 	if n.monitor, err = chain.NewMonitor(chain.MonitorConfig{Logger: n.component("chain"), Registerer: n.cfg.Registry}, n.clock); err != nil {
 		return err
 	}
-	_, genesisRoot, err := wire.GenesisBlock(network.GenesisTime, network.Validators)
+	_, genesisRoot, err := network.Profile.GenesisBlock(network.GenesisTime, network.Validators)
 	if err != nil {
 		return fmt.Errorf("compute the genesis block: %w", err)
 	}
@@ -127,14 +126,10 @@ func (n *Node) makeChecks() error {
 		return err
 	}
 	n.signals = &signals{n: n}
-	tier := cmp.Or(cfg.BudgetTier, "auto")
-	if !cfg.IsAggregator {
-		tier = "T0" // no prover, so no place for one
-	}
 	if n.sched, err = scheduler.New(scheduler.Config{
-		Tier: tier, Budget: cfg.Budget, MemoryMax: cfg.ProverMemory,
+		Budget: cfg.placed(cfg.Budget), MemoryMax: cfg.ProverMemory,
 		Signals: n.signals, Threads: func() []int { return n.pipe.Threads() },
-		Logger: n.component("scheduler"), Registerer: cfg.Registry,
+		Logger: n.component("scheduler"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/scheduler"),
 	}); err != nil {
 		return err
 	}
@@ -145,7 +140,7 @@ func (n *Node) makeChecks() error {
 		Profile: network.Profile, NoProofs: cfg.NoProofs,
 		ProverBusy: func() bool { return n.aggregator.Busy() },
 		Logger:     n.component("verify"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/verify"),
-	}, n.registry, n.cache, n.backend.checker)
+	}, n.registry, n.cache, n.checker())
 	if err != nil {
 		return err
 	}
@@ -158,10 +153,10 @@ func (n *Node) makeChecks() error {
 	n.pipe, err = pipeline.New(pipeline.Config{
 		Profile: network.Profile, Network: cfg.TopicNetwork,
 		Validators: len(network.Validators), Committees: network.Committees, Subnets: n.subnets,
-		Workers: cfg.Workers, SlotDuration: network.SlotDuration,
+		Workers: cfg.Workers, SlotDuration: network.SlotDuration, AggregateBatch: n.backend.batch,
 		Republish:  func(it *pipeline.Item) { n.host.Republish(it) },
 		EarlyBlock: n.tree.ObserveArrival,
-		OnWork:     n.signals.observe, ThreadCPU: scheduler.ThreadCPU,
+		OnWork:     func(w pipeline.Work) { w.Report(n.signals) }, ThreadCPU: scheduler.ThreadCPU,
 		Logger: n.component("pipeline"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/pipeline"),
 	}, n.clock, verifier, n.tree, n.pool)
 	return err
@@ -174,6 +169,7 @@ func (n *Node) makeAggregation() error {
 	n.aggregator, err = aggregate.NewAggregator(aggregate.Config{
 		Enabled: cfg.IsAggregator, Profile: network.Profile, Network: cfg.TopicNetwork,
 		Subnets: cfg.aggregated(n.subnets), Committees: network.Committees,
+		Costs: n.backend.costs, Place: n.proverPlace,
 		WhyUnavailable: n.backend.whyNoProver,
 		Logger:         n.component("aggregate"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/aggregate"),
 	}, n.pool, n.clock, n.backend.maker, n.sched, n.pipe, recordedPublisher{lateHost{n}, n.aggregates, n.clock})

@@ -32,14 +32,17 @@ func (n *Node) stages() []stage {
 	}
 	list = append(list,
 		stage{name: "pipeline", run: n.pipe.Run},
-		stage{name: "session", run: n.aggregator.Run},
+		stage{name: "session", run: n.runSession},
 		stage{name: "pool", run: n.pool.Run},
 	)
 	if n.backend.proverChild != nil {
 		list = append(list, stage{name: "prover", run: n.backend.proverChild.Run})
 	}
+	if n.backend.compare {
+		list = append(list, stage{name: "arbiter", run: n.backend.arbiter.Run})
+	}
 	if n.backend.verifierChild != nil {
-		list = append(list, stage{name: "verifier", run: n.backend.verifierChild.Run})
+		list = append(list, stage{name: "verifier", run: n.backend.runVerifierChild})
 	}
 	return append(list,
 		stage{name: "budget", run: n.sched.Run},
@@ -120,6 +123,15 @@ func (n *Node) stop(started []*running, limit time.Duration) error {
 	}
 	n.log.Info("stopped", "duration_ms", time.Since(began).Milliseconds())
 	return errors.Join(errs...)
+}
+
+// runSession runs the aggregator and keeps what it learnt about the prover.
+func (n *Node) runSession(ctx context.Context) error {
+	err := n.aggregator.Run(ctx)
+	if n.backend.costs != nil {
+		err = errors.Join(err, saveCosts(n.cfg.DataDir, n.backend.costs))
+	}
+	return err
 }
 
 // joinWarm joins the network with the keys of the next duty at hand.

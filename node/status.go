@@ -21,7 +21,7 @@ func (n *Node) Status() api.Status {
 		BeforeGenesis: n.clock.BeforeGenesis(), Slot: uint64(slot), Interval: int(interval),
 		Head: apiCheckpoint(chainStatus.Head), Finalized: apiCheckpoint(chainStatus.Finalized),
 		Validators: n.registry.Len(), Committees: network.Committees, IsAggregator: n.aggregator.Enabled(),
-		Budget: api.Budget{Tier: n.sched.Tier().String(), Cores: float64(n.sched.Machine().CPUs)},
+		Budget: api.Budget{Tier: n.sched.Tier().String(), Cores: n.sched.Decision().Cores},
 		Checks: n.Checks(),
 	}
 	for _, k := range cfg.Keys {
@@ -46,7 +46,7 @@ func (n *Node) Status() api.Status {
 		{Name: "signer_sets", Entries: c.SignerSets, Capacity: c.SignerSetsMax},
 		{Name: "uppers", Entries: c.Uppers, Capacity: c.UppersMax},
 	}
-	s.Verifier = n.backendStatus(n.backend.verifierChild)
+	s.Verifier = n.verifierStatus()
 	s.Prover = n.backendStatus(n.backend.proverChild)
 	return s
 }

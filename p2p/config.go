@@ -23,10 +23,6 @@ const (
 	// nodes. Guess, not measured.
 	defaultMaxPeers = 128
 
-	// maxCommittees bounds the topics that are prepared at start: one per
-	// committee. More committees than validators make no sense.
-	maxCommittees = wire.RegistryLimit
-
 	// maxBootnodes bounds the dialling goroutines, one a bootnode.
 	maxBootnodes = 512
 
@@ -68,7 +64,9 @@ type Config struct {
 	Network string
 	// Profile encodes what is published.
 	Profile *wire.Profile
-	// Committees is the number of attestation subnets; 0 means 1.
+	// Committees is the number of attestation subnets; 0 means 1. Each is a topic
+	// that is prepared at start, and more of them than validators make no sense:
+	// at most Profile.RegistryLimit.
 	Committees uint64
 	// Subnets are the attestation subnets to take part in. The others are
 	// joined for publishing alone.
@@ -129,8 +127,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("p2p: slot duration %v is not positive", c.SlotDuration)
 	case c.Port < 0 || c.Port > 65535:
 		return fmt.Errorf("p2p: port %d is not a UDP port", c.Port)
-	case c.Committees > maxCommittees:
-		return fmt.Errorf("p2p: %d committees, at most %d", c.Committees, maxCommittees)
+	case c.Committees > uint64(c.Profile.RegistryLimit):
+		return fmt.Errorf("p2p: %d committees, at most %d", c.Committees, c.Profile.RegistryLimit)
 	case len(c.Bootnodes) > maxBootnodes:
 		return fmt.Errorf("p2p: %d bootnodes, at most %d", len(c.Bootnodes), maxBootnodes)
 	case c.MaxPeers < 1:

@@ -44,7 +44,7 @@ func (h *Host) screen(ctx context.Context, from peer.ID, msg *pubsub.Message) (r
 	// Bytes that are no snappy of this topic's size go on as an empty payload.
 	// No container is empty, so the pipeline refuses them as malformed, in its
 	// one table of reasons and in its record of the peer.
-	payload, err := wire.Decompress(msg.GetData(), maxPayload(entry.topic.Kind))
+	payload, err := wire.Decompress(msg.GetData(), maxPayload(entry.topic.Kind, h.cfg.Profile))
 	if err != nil {
 		payload = nil
 	}

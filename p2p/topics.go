@@ -67,14 +67,14 @@ func (t *topicTable) attestationTopics() int {
 
 // maxPayload returns the largest decompressed payload of a kind in bytes, so
 // that a message can not make us allocate beyond what its topic could carry.
-func maxPayload(kind wire.TopicKind) int {
+func maxPayload(kind wire.TopicKind, profile *wire.Profile) int {
 	switch kind {
 	case wire.TopicUnknown:
 		return 0
 	case wire.TopicBlock:
 		return wire.MaxPayloadSize
 	case wire.TopicAggregation:
-		return maxAggregateSize
+		return maxAggregateSize(profile)
 	case wire.TopicAttestation:
 		return maxAttestationSize
 	}
@@ -82,17 +82,17 @@ func maxPayload(kind wire.TopicKind) int {
 	return 0
 }
 
-const (
-	// maxAttestationSize is above the largest SignedAttestation of any known
-	// scheme (2,672 bytes, leanSig), so that a vote of another scheme is still
-	// decoded far enough to be called scheme_mismatch.
-	maxAttestationSize = 4096
+// maxAttestationSize is above the largest SignedAttestation of any known scheme
+// (2,672 bytes, leanSig), so that a vote of another scheme is still decoded far
+// enough to be called scheme_mismatch.
+const maxAttestationSize = 4096
 
-	// maxAggregateSize is the limit of SignedAggregatedAttestation: data 128,
-	// three offsets, a bitlist of 4,096 bits with its delimiter, and the proof
-	// (protocol 2.2).
-	maxAggregateSize = 128 + 3*4 + wire.RegistryLimit/8 + 1 + wire.MaxProofSize
-)
+// maxAggregateSize is the limit of SignedAggregatedAttestation: data, three
+// offsets, a bitlist of the registry's limit with its delimiter, and the proof
+// (protocol 2.2).
+func maxAggregateSize(profile *wire.Profile) int {
+	return wire.AttestationDataSize + 3*4 + profile.RegistryLimit/8 + 1 + wire.MaxProofSize
+}
 
 // messageID is the id function of pubsub. The library calls it on its event
 // loop, once a copy that arrives.

@@ -136,7 +136,7 @@ func TestWhatCanNotBeDecompressedReachesThePipelineAsEmpty(t *testing.T) {
 		"no snappy":               {subnet1, []byte("\xff\xff\xff\xff\xff\xff plain text")},
 		"20 bytes claiming 4 GiB": {blockTopic, append([]byte{0xff, 0xff, 0xff, 0xff, 0x0f}, make([]byte, 15)...)},
 		"a claim above the topic": {subnet1, wire.Compress(nil, make([]byte, maxAttestationSize+1))},
-		"an aggregate too long":   {aggregations, wire.Compress(nil, make([]byte, maxAggregateSize+1))},
+		"an aggregate too long":   {aggregations, wire.Compress(nil, make([]byte, maxAggregateSize(testProfile(t))+1))},
 		"a block too long":        {blockTopic, wire.Compress(nil, make([]byte, wire.MaxPayloadSize+1))},
 	}
 	for name, tt := range tests {
@@ -158,7 +158,7 @@ func TestWhatCanNotBeDecompressedReachesThePipelineAsEmpty(t *testing.T) {
 	for _, tt := range []struct {
 		topic wire.Topic
 		size  int
-	}{{subnet1, maxAttestationSize}, {aggregations, maxAggregateSize}, {blockTopic, wire.MaxPayloadSize}} {
+	}{{subnet1, maxAttestationSize}, {aggregations, maxAggregateSize(testProfile(t))}, {blockTopic, wire.MaxPayloadSize}} {
 		h, _ := idle(t)
 		msg := message(tt.topic, wire.Compress(nil, make([]byte, tt.size)))
 		require.Equal(t, pubsub.ValidationAccept, h.screen(t.Context(), somePeer, msg), "the largest payload passes")
@@ -218,7 +218,7 @@ func FuzzScreen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, topic uint8, data []byte) {
 		at := topics[int(topic)%len(topics)]
 		h.pipe.(*fakeIntake).screen = func(_ wire.Topic, payload []byte) (*pipeline.Item, pipeline.Outcome) {
-			require.LessOrEqual(t, len(payload), maxPayload(at.Kind))
+			require.LessOrEqual(t, len(payload), maxPayload(at.Kind, h.cfg.Profile))
 
 			return nil, pipeline.Outcome{Verdict: pipeline.Ignore}
 		}

@@ -54,16 +54,31 @@ func (q *aggregateQueue) remove(it *Item) {
 	it.peer.queuedAggBytes -= it.Size
 }
 
-// take removes and returns the next aggregate, nil when there is none.
-func (q *aggregateQueue) take() *Item {
+// take removes the next aggregate and appends it to dst, with more of those that
+// come after it where many wait: at most a share of them and most in all, so that
+// the answer of the first comes a little later and those of the many behind it
+// sooner. None of them covers another: the wider one may make the other
+// superfluous.
+func (q *aggregateQueue) take(dst []*Item, most int) []*Item {
+	for n := min(most, 1+len(q.items)/waitingPerExtra); n > 0; n-- {
+		next := q.next(dst)
+		if next == nil {
+			break
+		}
+		q.remove(next)
+		dst = append(dst, next)
+	}
+
+	return dst
+}
+
+// next returns the first in order that is not nested with any that was taken.
+func (q *aggregateQueue) next(taken []*Item) *Item {
 	var next *Item
 	for _, it := range q.items {
-		if next == nil || q.before(it, next) {
+		if (next == nil || q.before(it, next)) && !slices.ContainsFunc(taken, it.isNested) {
 			next = it
 		}
-	}
-	if next != nil {
-		q.remove(next)
 	}
 
 	return next

@@ -72,7 +72,8 @@ type fakeVerifier struct {
 	gate func(ctx context.Context, first any) // nil: at once
 
 	mu         sync.Mutex
-	batches    []int
+	batches    []int // of votes
+	proofs     []int // of aggregates
 	aggregates int
 }
 
@@ -88,15 +89,17 @@ func (v *fakeVerifier) Attestations(ctx context.Context, batch []*wire.SignedAtt
 	}
 }
 
-func (v *fakeVerifier) Aggregate(ctx context.Context, a *wire.SignedAggregate) wire.Reason {
+func (v *fakeVerifier) Aggregates(ctx context.Context, batch []*wire.SignedAggregate, out []wire.Reason) {
 	v.mu.Lock()
-	v.aggregates++
+	v.aggregates += len(batch)
+	v.proofs = append(v.proofs, len(batch))
 	v.mu.Unlock()
 	if v.gate != nil {
-		v.gate(ctx, a)
+		v.gate(ctx, batch[0])
 	}
-
-	return judge(a.Proof, wire.ReasonBadProof)
+	for i, a := range batch {
+		out[i] = judge(a.Proof, wire.ReasonBadProof)
+	}
 }
 
 func (v *fakeVerifier) Block(ctx context.Context, b *wire.SignedBlock) wire.Reason {
@@ -167,8 +170,8 @@ func (h *fakeHead) learn(root wire.Root) {
 }
 
 func (h *fakeHead) AdmitBlock(*wire.SignedBlock, wire.Root) wire.Reason { return h.admit }
-func (h *fakeHead) InsertBlock(_ *wire.SignedBlock, root wire.Root, raw []byte) wire.Reason {
-	if len(raw) == 0 {
+func (h *fakeHead) InsertBlock(_ *wire.SignedBlock, root wire.Root, size int) wire.Reason {
+	if size == 0 {
 		return wire.ReasonMalformed
 	}
 	if h.onInsert != nil {

@@ -124,6 +124,14 @@ func (it *Item) data() *wire.AttestationData {
 	return &it.Attestation.Data
 }
 
+// isNested tells whether one of two aggregates over the same data covers the
+// other.
+func (it *Item) isNested(o *Item) bool {
+	a, b := it.Aggregate.Participants, o.Aggregate.Participants
+
+	return it.DataRoot == o.DataRoot && (a.IsSubsetOf(b) || b.IsSubsetOf(a))
+}
+
 // link is the place of an item in one list.
 type link struct{ prev, next *Item }
 

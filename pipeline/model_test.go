@@ -22,6 +22,7 @@ type model struct {
 	waiting     []*Item // in order of arrival
 	late        []*Item // in order of lapsing
 	aggregating int
+	sharing     int // aggregates that a worker may take at once
 	busy        int
 }
 
@@ -219,7 +220,17 @@ func (m *model) take() (out []*Item) {
 			return own
 		}
 
-		return first(m.of(ClassAggregate, kindAggregate), m.aggregateOrder)
+		waiting := m.of(ClassAggregate, kindAggregate)
+		most := min(m.sharing, 1+len(waiting)/waitingPerExtra)
+		slices.SortFunc(waiting, m.aggregateOrder)
+		var batch []*Item
+		for _, it := range waiting {
+			if len(batch) < most && !slices.ContainsFunc(batch, it.isNested) {
+				batch = append(batch, it)
+			}
+		}
+
+		return batch
 	}
 	choices := []func() []*Item{
 		func() []*Item { return first(m.of(ClassLocal, kindBlock), fifo) },
@@ -269,12 +280,12 @@ func (m *model) take() (out []*Item) {
 	}
 	for _, it := range out {
 		m.drop(it)
-		if it.kind == kindAggregate {
-			m.aggregating++
-		}
 	}
 	if len(out) > 0 {
 		m.busy++
+		if out[0].kind == kindAggregate {
+			m.aggregating++
+		}
 	}
 
 	return out
@@ -303,6 +314,7 @@ func newContest(t *testing.T, workers int) *contest {
 	limits := limitsFor(64, 1, 1, workers)
 	limits.Attestations = 24 // reached within a short input
 	c := &contest{t: t, queue: newQueue(limits, 64), model: model{limits: limits}}
+	c.queue.sharing = func() int { return c.model.sharing }
 	for i := range 6 {
 		c.peers = append(c.peers, &peerRecord{id: fmt.Sprint(i)})
 	}
@@ -393,13 +405,10 @@ func (c *contest) putDown(i byte) {
 		return
 	}
 	at := int(i) % len(c.running)
-	for _, it := range c.running[at] {
-		c.queue.leave(it)
-		if it.kind == kindAggregate {
-			c.model.aggregating--
-		}
+	if c.running[at][0].kind == kindAggregate {
+		c.model.aggregating--
 	}
-	c.queue.busy--
+	c.queue.putDown(c.running[at])
 	c.model.busy--
 	c.running = slices.Delete(c.running, at, at+1)
 }
@@ -467,6 +476,7 @@ func seqs(items []*Item) (out []uint64) {
 // four bytes an operation.
 func play(t *testing.T, in []byte) {
 	c := newContest(t, 1+int(in[0]%4))
+	c.model.sharing = 1 + int(in[0]/4%2)*7
 	for in = in[1:]; len(in) >= 4; in = in[4:] {
 		switch op, a, b, d := in[0]%16, in[1], in[2], in[3]; op {
 		default:

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime"
-	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +32,8 @@ type clock interface {
 type verifier interface {
 	// Attestations answers for each vote of the batch in out, which is as long.
 	Attestations(ctx context.Context, batch []*wire.SignedAttestation, out []wire.Reason)
-	Aggregate(ctx context.Context, a *wire.SignedAggregate) wire.Reason
+	// Aggregates does the same for aggregates.
+	Aggregates(ctx context.Context, batch []*wire.SignedAggregate, out []wire.Reason)
 	Block(ctx context.Context, b *wire.SignedBlock) wire.Reason
 }
 
@@ -42,8 +44,8 @@ type headView interface {
 	CheckData(d *wire.AttestationData) (r wire.Reason, missing wire.Root)
 	// AdmitBlock is asked before the signature is checked.
 	AdmitBlock(b *wire.SignedBlock, root wire.Root) wire.Reason
-	// InsertBlock gets the block and its encoding after that.
-	InsertBlock(b *wire.SignedBlock, root wire.Root, raw []byte) wire.Reason
+	// InsertBlock gets the block and the length of its encoding after that.
+	InsertBlock(b *wire.SignedBlock, root wire.Root, size int) wire.Reason
 }
 
 // sink takes verified material. Its calls wait a few milliseconds at most and
@@ -58,7 +60,7 @@ type sink interface {
 type Config struct {
 	// Profile decodes what comes in.
 	Profile *wire.Profile
-	// Validators is the size of the registry, 1 to wire.RegistryLimit.
+	// Validators is the size of the registry, 1 to Profile.RegistryLimit.
 	Validators int
 	// Network is the name of the network: part of trace ids.
 	Network string
@@ -70,6 +72,10 @@ type Config struct {
 	Workers int
 	// SlotDuration is the length of a slot.
 	SlotDuration time.Duration
+	// AggregateBatch says how many aggregates the verifier may get at once, when
+	// many wait: more than one where it shares work between proofs. It is asked with
+	// the lock held. Nil: one.
+	AggregateBatch func() int
 	// Republish is called with an item whose block came after its verdict had to
 	// be given (ignore unknown_head) and that proved valid: publishing its payload
 	// again closes the hole that the ignore made in the mesh. It is called on a
@@ -115,8 +121,8 @@ func (c *Config) validate() error {
 	switch {
 	case c.Profile == nil:
 		return errors.New("no profile")
-	case c.Validators < 1 || c.Validators > wire.RegistryLimit:
-		return fmt.Errorf("%d validators, must be 1 to %d", c.Validators, wire.RegistryLimit)
+	case c.Validators < 1 || c.Validators > c.Profile.RegistryLimit:
+		return fmt.Errorf("%d validators, must be 1 to %d", c.Validators, c.Profile.RegistryLimit)
 	case c.Workers < 1:
 		return fmt.Errorf("%d workers, must be positive", c.Workers)
 	case (c.OnWork == nil) != (c.ThreadCPU == nil):
@@ -152,11 +158,13 @@ type Pipeline struct {
 	running atomic.Bool
 	imports atomic.Uint64 // written under mu; read without it before a look at the head view
 	sampled atomic.Uint64 // votes counted for trace sampling
+	roots   rootMemo
 
 	mu        sync.Mutex
 	work      sync.Cond // signalled when a worker could take something
 	stopping  bool      // guarded by mu, as all below
 	idle      int       // workers that wait
+	waking    bool      // one was woken and has not looked yet
 	seq       uint64
 	slot      wire.Slot
 	queue     queue
@@ -169,7 +177,6 @@ type Pipeline struct {
 	inFlight  [classEnd]int // submitted, no outcome yet
 	tally     tally
 	lastStack time.Time // when a panic's stack was logged
-	threads   []int     // of the workers that have started
 }
 
 // New returns a pipeline. It takes items at once, but nothing is checked before
@@ -195,6 +202,7 @@ func New(cfg Config, clock clock, verifier verifier, head headView, sink sink) (
 		dedupe:   newDedupe(cfg.Validators),
 		peers:    newPeerBook(),
 	}
+	p.queue.sharing = cfg.AggregateBatch
 	p.work.L = &p.mu
 	p.advanceLocked()
 	p.tally.slot = p.slot
@@ -206,13 +214,23 @@ func New(cfg Config, clock clock, verifier verifier, head headView, sink sink) (
 	return p, nil
 }
 
-// Threads returns the kernel's ids of the workers' threads, for those who read
-// what the kernel accounts to them. Empty before Run.
+// Threads returns the kernel's ids of the threads that the workers run on, for
+// those who read what the kernel accounts to them. The runtime moves workers, as
+// all goroutines, from thread to thread, so these are all threads of the process;
+// none where the system does not list them.
 func (p *Pipeline) Threads() []int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil
+	}
+	tids := make([]int, 0, len(entries))
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			tids = append(tids, tid)
+		}
+	}
 
-	return slices.Clone(p.threads)
+	return tids
 }
 
 // VotesWait reports whether a vote waits for a worker, for background work that
@@ -336,10 +354,12 @@ func (p *Pipeline) advanceLocked() {
 	p.peers.advance(slot)
 }
 
-// wakeLocked wakes one worker if there is work that it could take. A worker does
-// the same after each take, so the wakes go on as far as the work does.
+// wakeLocked wakes one worker if there is work that it could take, unless one is
+// on its way to look. A worker does the same after each take, so the wakes go on
+// as far as the work does.
 func (p *Pipeline) wakeLocked() {
-	if p.idle > 0 && p.queue.ready() {
+	if p.idle > 0 && !p.waking && p.queue.ready() {
+		p.waking = true
 		p.work.Signal()
 	}
 }

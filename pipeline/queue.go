@@ -7,8 +7,9 @@ import "aggnode/wire"
 type queue struct {
 	workers     int
 	running     [classEnd]int // items on workers
-	aggregating int           // aggregates on workers, local ones included
+	aggregating int           // workers that hold aggregates, local ones included
 	busy        int           // workers that hold a batch
+	sharing     func() int    // see Config.AggregateBatch; nil: 1
 
 	blocks       blockQueue
 	attestations attestationQueue
@@ -32,8 +33,8 @@ func (q *queue) advance(slot wire.Slot) {
 }
 
 // take appends to dst what a free worker does next, nothing when nothing may be
-// done. The rule, in order: a block; an aggregate if none is running; votes; an
-// aggregate if fewer than W-1 run. With two workers or more, aggregates thus
+// done. The rule, in order: a block; aggregates if no worker has any; votes;
+// aggregates if fewer than W-1 have. With two workers or more, aggregates thus
 // always have one and votes always have one. Our own items go before inbound
 // ones of their kind.
 func (q *queue) take(dst []*Item) []*Item {
@@ -42,12 +43,12 @@ func (q *queue) take(dst []*Item) []*Item {
 		return dst
 	}
 	q.busy++
+	if dst[0].kind == kindAggregate {
+		q.aggregating++
+	}
 	for _, it := range dst {
 		it.state = stateRunning
 		q.running[it.Class]++
-		if it.kind == kindAggregate {
-			q.aggregating++
-		}
 	}
 
 	return dst
@@ -61,8 +62,8 @@ func (q *queue) choose(dst []*Item) []*Item {
 		return append(dst, it)
 	}
 	if q.aggregating == 0 {
-		if it := q.takeAggregate(); it != nil {
-			return append(dst, it)
+		if dst = q.takeAggregates(dst); len(dst) > 0 {
+			return dst
 		}
 	}
 	if dst = takeBatch(&q.released, dst); len(dst) > 0 {
@@ -75,20 +76,23 @@ func (q *queue) choose(dst []*Item) []*Item {
 		return dst
 	}
 	if q.aggregating < q.workers-1 {
-		if it := q.takeAggregate(); it != nil {
-			return append(dst, it)
-		}
+		return q.takeAggregates(dst)
 	}
 
 	return dst
 }
 
-func (q *queue) takeAggregate() *Item {
+// takeAggregates appends one of ours, which waits for nobody, or inbound ones.
+func (q *queue) takeAggregates(dst []*Item) []*Item {
 	if it := q.local.aggregates.pop(); it != nil {
-		return it
+		return append(dst, it)
+	}
+	most := 1
+	if q.sharing != nil {
+		most = min(q.sharing(), maxBatch)
 	}
 
-	return q.aggregates.take()
+	return q.aggregates.take(dst, most)
 }
 
 // takeBatch removes the first vote of a list and those behind it, without a gap,
@@ -110,11 +114,14 @@ func (q *queue) ready() bool {
 	return q.local.aggregates.n+len(q.aggregates.items) > 0 && (q.aggregating == 0 || q.aggregating < q.workers-1)
 }
 
-// leave takes an item off its worker.
-func (q *queue) leave(it *Item) {
-	q.running[it.Class]--
-	if it.kind == kindAggregate {
+// putDown takes what a worker holds off it.
+func (q *queue) putDown(items []*Item) {
+	q.busy--
+	if items[0].kind == kindAggregate {
 		q.aggregating--
+	}
+	for _, it := range items {
+		q.running[it.Class]--
 	}
 }
 

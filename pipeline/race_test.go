@@ -20,7 +20,7 @@ func TestABlockThatComesWhileAnItemIsParkedIsNotMissed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for done := 0; done < rounds; done += perRig {
-		r := newRig(t, clockAt(10, 5*time.Hour), func(c *Config) { c.Validators = wire.RegistryLimit })
+		r := newRig(t, clockAt(10, 5*time.Hour), func(c *Config) { c.Validators = wire.DefaultRegistryLimit })
 		stop := r.start()
 		for i := range min(perRig, rounds-done) {
 			data := dataFor(10, 1, 0)
@@ -92,7 +92,7 @@ func TestTheHeadViewMayCallBackFromInsertBlock(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(c *Config) { c.Workers = 1 }, func(r *rig) {
 		b := r.block(10, good)
-		root := b.Block.HashTreeRoot()
+		root := b.Block.HashTreeRoot(r.cfg.Profile)
 		data := dataFor(10, 1, 0)
 		data.Head.Root = root
 		r.head.onInsert = func(root wire.Root) {

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"aggnode/wire"
 )
@@ -85,7 +86,7 @@ func (p *Pipeline) screenAttestation(it *Item) wire.Reason {
 	if wire.SubnetOf(a.ValidatorIndex, p.cfg.Committees) != it.Subnet {
 		return wire.ReasonWrongSubnet
 	}
-	it.DataRoot = a.Data.HashTreeRoot()
+	it.DataRoot = p.roots.of(&a.Data)
 	p.metrics.attestationArrival.observe(it.Arrival.Sub(p.clock.SlotStart(it.Slot).Add(p.interval)), p.interval)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,4 +190,27 @@ func (p *Pipeline) screenedOut(c Class, k kind, peer string, r wire.Reason) {
 		slot, _ := p.clock.At()
 		p.peers.record(peer, slot).reject(k)
 	}
+}
+
+// rootMemo remembers the data root of the vote before: in a slot nearly all agree,
+// and a root takes six SHA-256. Safe for concurrent use.
+type rootMemo struct {
+	last atomic.Pointer[knownRoot]
+}
+
+// knownRoot is attestation data and its root. Immutable.
+type knownRoot struct {
+	data wire.AttestationData
+	root wire.DataRoot
+}
+
+// of returns the data root.
+func (m *rootMemo) of(d *wire.AttestationData) wire.DataRoot {
+	if k := m.last.Load(); k != nil && k.data == *d {
+		return k.root
+	}
+	k := &knownRoot{data: *d, root: d.HashTreeRoot()}
+	m.last.Store(k)
+
+	return k.root
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"aggnode/internal/script"
 	"aggnode/wire"
 )
 
@@ -43,28 +42,15 @@ var update = flag.Bool("update", false, "rewrite the expected output of the scri
 // What happened is the journal, in the order of events.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			var out string
-			synctest.Test(t, func(t *testing.T) { out = runScript(t, string(text)) })
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(out), 0o600))
+	script.Files(t, *update, func(t *testing.T, text string) (out string) {
+		synctest.Test(t, func(t *testing.T) { out = runScript(t, text) })
 
-				return
-			}
-			require.Equal(t, string(text), out)
-		})
-	}
+		return out
+	})
 }
 
-// script is one run.
-type script struct {
+// scriptRun is one script on its way.
+type scriptRun struct {
 	t     *testing.T
 	r     *rig
 	stop  func()
@@ -78,35 +64,28 @@ type script struct {
 }
 
 func runScript(t *testing.T, text string) string {
-	s := &script{
+	s := &scriptRun{
 		t: t, names: make(map[string]*Item), cancel: make(map[string]func()),
 		gates: make(map[any]chan struct{}), held: make(map[string]any),
 	}
-	var out strings.Builder
-	for step := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		command, _, _ := strings.Cut(step, "\n----")
-		for line := range strings.SplitSeq(command, "\n") {
-			fmt.Fprintln(&out, line)
-			if !strings.HasPrefix(line, "#") {
-				s.do(strings.Fields(line))
-			}
-		}
-		fmt.Fprintf(&out, "----\n")
-		s.mu.Lock()
-		for _, line := range s.journal {
-			fmt.Fprintln(&out, line)
-		}
-		s.journal = nil
-		s.mu.Unlock()
-		fmt.Fprintln(&out)
-	}
+	out := script.Steps(text, s.do, s.happened)
 	s.finishAll()
 	s.stop()
 
-	return strings.TrimSuffix(out.String(), "\n")
+	return out
 }
 
-func (s *script) do(words []string) {
+// happened returns and forgets the journal.
+func (s *scriptRun) happened() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	journal := s.journal
+	s.journal = nil
+
+	return journal
+}
+
+func (s *scriptRun) do(words []string) {
 	args := map[string]string{}
 	for _, w := range words[1:] {
 		k, v, _ := strings.Cut(w, "=")
@@ -149,14 +128,14 @@ func (s *script) do(words []string) {
 	synctest.Wait()
 }
 
-func (s *script) number(text string) int {
+func (s *scriptRun) number(text string) int {
 	n, err := strconv.Atoi(text)
 	require.NoError(s.t, err)
 
 	return n
 }
 
-func (s *script) start(args map[string]string) {
+func (s *scriptRun) start(args map[string]string) {
 	s.r = newRig(s.t, clockAt(10, testSlot), func(c *Config) {
 		c.Workers, c.Validators = s.number(args["workers"]), s.number(args["validators"])
 		if n := args["committees"]; n != "" {
@@ -181,14 +160,14 @@ func (s *script) start(args map[string]string) {
 	s.stop = s.r.start()
 }
 
-func (s *script) log(line string) {
+func (s *scriptRun) log(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.journal = append(s.journal, line)
 }
 
 // name returns the name of an item. Self-checks make their item themselves.
-func (s *script) name(it *Item) string {
+func (s *scriptRun) name(it *Item) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, m := range s.held {
@@ -200,7 +179,7 @@ func (s *script) name(it *Item) string {
 	return "?"
 }
 
-func (s *script) arrive(name string, args map[string]string) {
+func (s *scriptRun) arrive(name string, args map[string]string) {
 	slot, head, data, size := 10, 1, 0, 100
 	for key, to := range map[string]*int{"slot": &slot, "head": &head, "data": &data, "size": &size} {
 		if v := strings.TrimPrefix(args[key], "h"); v != "" {
@@ -261,14 +240,14 @@ func (s *script) arrive(name string, args map[string]string) {
 	}
 }
 
-func (s *script) hold(name string, m any) {
+func (s *scriptRun) hold(name string, m any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held[name] = m
 }
 
 // finish opens the gate of the call that an item leads.
-func (s *script) finish(name string) {
+func (s *scriptRun) finish(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gate, ok := s.gates[s.held[name]]
@@ -282,7 +261,7 @@ func (s *script) finish(name string) {
 }
 
 // finishAll lets all calls return, now and later.
-func (s *script) finishAll() {
+func (s *scriptRun) finishAll() {
 	for {
 		s.mu.Lock()
 		n := len(s.gates)
@@ -299,7 +278,7 @@ func (s *script) finishAll() {
 }
 
 // state prints where the items are.
-func (s *script) state() {
+func (s *scriptRun) state() {
 	p := s.r.Pipeline
 	places := map[string][]*Item{}
 	p.mu.Lock()

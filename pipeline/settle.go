@@ -110,20 +110,27 @@ func (p *Pipeline) creditLocked(it *Item) {
 	it.peer.current.verified++
 }
 
-// deliver ends an item that the pool took. One whose verdict had been given is
-// late: the pool has it all the same, and if it was ignored for want of a block,
-// it is published again.
-func (p *Pipeline) deliver(it *Item) {
+// deliver ends items that the pool took. One whose verdict had been given is late:
+// the pool has it all the same, and if it was ignored for want of a block, it is
+// published again.
+func (p *Pipeline) deliver(items ...*Item) {
+	var missed []*Item
 	p.mu.Lock()
-	late := it.ended
-	missed := late && it.outcome.Reason == wire.ReasonUnknownHead && p.clock.Now().Before(it.useful)
-	if late {
-		p.metrics.late[it.Class].Inc()
-		p.note("late", it)
+	for _, it := range items {
+		if it.ended {
+			p.metrics.late[it.Class].Inc()
+			p.note("late", it)
+			if it.outcome.Reason == wire.ReasonUnknownHead && it.Class != ClassLocal && p.clock.Now().Before(it.useful) {
+				missed = append(missed, it)
+			}
+		}
+		p.finishLocked(it, wire.ReasonNone)
 	}
-	p.finishLocked(it, wire.ReasonNone)
 	p.mu.Unlock()
-	if missed && p.cfg.Republish != nil && it.Class != ClassLocal {
+	if p.cfg.Republish == nil {
+		return
+	}
+	for _, it := range missed {
 		p.metrics.republished.Inc()
 		p.cfg.Republish(it)
 	}

@@ -68,7 +68,10 @@ func (p *Pipeline) submit(ctx context.Context, it *Item) (out Outcome) {
 			span.End()
 		}()
 	}
-	p.begin(it)
+	if it.done != nil {
+		panic("pipeline: item submitted twice")
+	}
+	it.done = make(chan struct{}) // only ever closed
 	p.place(it)
 	select {
 	case <-it.done:
@@ -108,14 +111,8 @@ func (p *Pipeline) startSpan(ctx context.Context, it *Item) (context.Context, tr
 	return ctx, span
 }
 
-// begin counts an item in and sets its deadlines.
-func (p *Pipeline) begin(it *Item) {
-	if it.done != nil {
-		panic("pipeline: item submitted twice")
-	}
-	it.done = make(chan struct{}) // only ever closed
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// beginLocked counts an item in and sets its deadlines.
+func (p *Pipeline) beginLocked(it *Item) {
 	now := p.clock.Now()
 	if it.Arrival.IsZero() {
 		it.Arrival = now
@@ -185,25 +182,40 @@ func (p *Pipeline) place(it *Item) {
 			p.recovered(v, nil, it)
 		}
 	}()
+	if it.kind != kindAggregate || it.checkOnly {
+		p.mu.Lock() // once: every vote comes by here
+		defer p.mu.Unlock()
+		p.beginLocked(it)
+		p.enterLocked(it, wire.ReasonNone, wire.Root{}, 0)
+
+		return
+	}
+	p.begin(it)
 	for {
-		var imports uint64
-		var r wire.Reason
-		var missing wire.Root
-		if it.kind == kindAggregate && !it.checkOnly {
-			imports, r, missing = p.checkData(it)
-		}
+		imports, r, missing := p.checkData(it)
 		if p.enter(it, r, missing, imports) {
 			return
 		}
 	}
 }
 
-// enter queues an item, parks it or ends it. It answers false when blocks were
-// imported since the head view was asked: the block may have come just before
-// the item would have been parked, and nobody would call it again.
+func (p *Pipeline) begin(it *Item) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beginLocked(it)
+}
+
 func (p *Pipeline) enter(it *Item, r wire.Reason, missing wire.Root, imports uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
+	return p.enterLocked(it, r, missing, imports)
+}
+
+// enterLocked queues an item, parks it or ends it. It answers false when blocks
+// were imported since the head view was asked: the block may have come just before
+// the item would have been parked, and nobody would call it again.
+func (p *Pipeline) enterLocked(it *Item, r wire.Reason, missing wire.Root, imports uint64) bool {
 	now := p.clock.Now()
 	p.expireLocked(now)
 	switch {

@@ -268,8 +268,10 @@ func TestAnUnverifiedAggregateIsForwardedAndNotPooled(t *testing.T) {
 // unverified is a verifier without a backend.
 type unverified struct{ *fakeVerifier }
 
-func (unverified) Aggregate(context.Context, *wire.SignedAggregate) wire.Reason {
-	return wire.ReasonUnverified
+func (unverified) Aggregates(_ context.Context, _ []*wire.SignedAggregate, out []wire.Reason) {
+	for i := range out {
+		out[i] = wire.ReasonUnverified
+	}
 }
 
 func TestSlotsOfEarlyBlocksAreHandedToWhoWatchesTheClock(t *testing.T) {

@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,11 +38,31 @@ func TestWorkIsMeasuredForWhoBudgetsTheProcessor(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, wire.ReasonNone, r.SubmitLocal(context.Background(), &Item{Block: r.block(10, good)}).Reason)
 		synctest.Wait()
-		require.Len(t, r.Threads(), 2)
+		require.Contains(t, r.Threads(), syscall.Gettid())
 	})
 	require.Equal(t, []Work{{Class: ClassLocal, CPU: 3 * time.Millisecond}, {Class: ClassLocal, CPU: 3 * time.Millisecond}}, works)
 
 	_, err := New(Config{Profile: newRig(t, clockAt(10, testSlot), nil).cfg.Profile, Validators: 1, SlotDuration: time.Second, OnWork: func(Work) {}},
 		clockAt(10, testSlot), &fakeVerifier{}, newFakeHead(), &fakeSink{})
 	require.ErrorContains(t, err, "ThreadCPU")
+}
+
+// meterLog writes down what it is told.
+type meterLog struct{ told []string }
+
+func (m *meterLog) Votes(wait, wall, cpu time.Duration) {
+	m.told = append(m.told, fmt.Sprint("votes ", wait, wall, cpu))
+}
+
+func (m *meterLog) Aggregate(wall time.Duration) {
+	m.told = append(m.told, fmt.Sprint("aggregate ", wall))
+}
+
+func TestOnlyWorkForTheNetworkIsReported(t *testing.T) {
+	t.Parallel()
+	var m meterLog
+	for _, c := range Classes() {
+		Work{Class: c, Wait: 1, Wall: 2, CPU: 3}.Report(&m)
+	}
+	require.ElementsMatch(t, []string{"votes 1ns 2ns 3ns", "aggregate 2ns"}, m.told)
 }

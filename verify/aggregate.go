@@ -45,37 +45,82 @@ func (v *Verifier) Aggregate(ctx context.Context, a *wire.SignedAggregate) wire.
 	return reason
 }
 
+// Aggregates checks a batch and writes the reason of batch[i], as of Aggregate, to out[i], whatever the others hold; out must
+// be at least as long as batch. A checker that shares work between proofs is asked once, so all answers come when the last one
+// does, and there are no spans; another is asked for one proof after the other.
+func (v *Verifier) Aggregates(ctx context.Context, batch []*wire.SignedAggregate, out []wire.Reason) {
+	out = out[:len(batch)]
+	if len(batch) == 1 || v.sharing == nil {
+		for i, a := range batch {
+			out[i] = v.Aggregate(ctx, a)
+		}
+		return
+	}
+	var (
+		checks []ProofCheck
+		sets   []*pubkeycache.SignerSet // of checks
+		index  []int                    // position in the batch of checks[i]
+	)
+	for i, a := range batch {
+		var set *pubkeycache.SignerSet
+		if set, out[i] = v.prepare(ctx, a); out[i] == wire.ReasonNone {
+			checks, sets, index = append(checks, ProofCheck{claimOf(a, set), a.Proof}), append(sets, set), append(index, i)
+		}
+	}
+	if len(checks) > 0 {
+		busy, start := v.proverBusy(), time.Now()
+		errs := v.sharing.VerifyBatch(ctx, checks)
+		each := time.Since(start) / time.Duration(len(checks))
+		for n, i := range index {
+			out[i] = v.conclude(ctx, sets[n], errs[n], each, busy)
+		}
+	}
+	v.metrics.aggregate.countAll(out)
+}
+
 func (v *Verifier) aggregate(ctx context.Context, a *wire.SignedAggregate) wire.Reason {
+	set, reason := v.prepare(ctx, a)
+	if reason != wire.ReasonNone {
+		return reason
+	}
+	busy, start := v.proverBusy(), time.Now()
+	err := v.checker.Verify(ctx, claimOf(a, set), a.Proof)
+	return v.conclude(ctx, set, err, time.Since(start), busy)
+}
+
+// prepare is all that comes before the proof: structure and signer set.
+func (v *Verifier) prepare(ctx context.Context, a *wire.SignedAggregate) (*pubkeycache.SignerSet, wire.Reason) {
 	highest, ok := a.Participants.Highest()
 	switch {
 	case !ok:
-		return wire.ReasonEmptyParticipants
+		return nil, wire.ReasonEmptyParticipants
 	case highest >= wire.ValidatorIndex(v.registry.Len()):
-		return wire.ReasonUnknownValidator
+		return nil, wire.ReasonUnknownValidator
 	case a.Data.Slot > maxEpoch:
-		return wire.ReasonEarly
+		return nil, wire.ReasonEarly
 	case len(a.Proof) > wire.MaxProofSize:
-		return wire.ReasonMalformed
+		return nil, wire.ReasonMalformed
 	case len(a.Proof) < minProofSize:
-		return wire.ReasonBadProof
+		return nil, wire.ReasonBadProof
 	case v.noProofs:
-		return wire.ReasonUnverified
+		return nil, wire.ReasonUnverified
 	}
 	if reason, over := ended(ctx); over {
-		return reason
+		return nil, reason
 	}
 	set, err := v.cache.SignerSet(ctx, a.Participants)
 	if err != nil {
-		return signerSetReason(ctx, err)
+		return nil, signerSetReason(ctx, err)
 	}
-	busy := v.proverBusy()
-	start := time.Now()
-	err = v.checker.Verify(ctx, prover.Claim{
-		Message:   a.Data.HashTreeRoot(),
-		Epoch:     uint32(a.Data.Slot),
-		SignerSet: set.Keys,
-	}, a.Proof)
-	took := time.Since(start).Seconds()
+	return set, wire.ReasonNone
+}
+
+func claimOf(a *wire.SignedAggregate, set *pubkeycache.SignerSet) prover.Claim {
+	return prover.Claim{Message: a.Data.HashTreeRoot(), Epoch: uint32(a.Data.Slot), SignerSet: set.Keys}
+}
+
+// conclude turns the checker's answer into a reason, and keeps and counts what it showed.
+func (v *Verifier) conclude(ctx context.Context, set *pubkeycache.SignerSet, err error, took time.Duration, busy bool) wire.Reason {
 	reason := v.proofReason(ctx, err)
 	switch reason {
 	case wire.ReasonNone:
@@ -86,7 +131,7 @@ func (v *Verifier) aggregate(ctx context.Context, a *wire.SignedAggregate) wire.
 	default:
 		return reason // no answer about the bytes: neither valid nor invalid, and no check time
 	}
-	v.metrics.observeAggregate(took, busy)
+	v.metrics.observeAggregate(took.Seconds(), busy)
 	return reason
 }
 

@@ -60,7 +60,7 @@ func TestAnAggregateIsRefusedBeforeTheProofIsChecked(t *testing.T) {
 			a.Participants = f.aggregate(t, 0, n).Participants
 		}, wire.ReasonUnknownValidator},
 		"last index of all": {func(t *testing.T, a *wire.SignedAggregate) {
-			a.Participants = f.aggregate(t, wire.RegistryLimit-1).Participants
+			a.Participants = f.aggregate(t, wire.MaxRegistryLimit-1).Participants
 		}, wire.ReasonUnknownValidator},
 		"slot 2^32":       {func(_ *testing.T, a *wire.SignedAggregate) { a.Data.Slot = 1 << 32 }, wire.ReasonEarly},
 		"slot 2^64-1":     {func(_ *testing.T, a *wire.SignedAggregate) { a.Data.Slot = ^wire.Slot(0) }, wire.ReasonEarly},

@@ -45,8 +45,12 @@ func (v *Verifier) Attestations(ctx context.Context, batch []*wire.SignedAttesta
 		return
 	}
 	s := v.scratch.Get().(*scratch)
+	var root wire.DataRoot // of the vote before: the votes of a batch mostly agree
 	for i, a := range batch {
-		c, reason := v.attestationCheck(a)
+		if i == 0 || a.Data != batch[i-1].Data {
+			root = a.Data.HashTreeRoot()
+		}
+		c, reason := v.attestationCheck(a, root)
 		out[i] = reason
 		if reason == wire.ReasonNone {
 			s.checks = append(s.checks, c)
@@ -67,13 +71,13 @@ func (v *Verifier) Attestations(ctx context.Context, batch []*wire.SignedAttesta
 	v.metrics.attestation.countAll(out)
 }
 
-// attestationCheck prepares one check, or says why there is nothing to check.
-func (v *Verifier) attestationCheck(a *wire.SignedAttestation) (xmss.Check, wire.Reason) {
+// attestationCheck prepares one check of a vote with that data root, or says why there is nothing to check.
+func (v *Verifier) attestationCheck(a *wire.SignedAttestation, root wire.DataRoot) (xmss.Check, wire.Reason) {
 	key, ok := v.registry.AttestationKey(a.ValidatorIndex)
 	if !ok {
 		return xmss.Check{}, wire.ReasonUnknownValidator
 	}
-	return v.check(key, a.Data.Slot, a.Data.HashTreeRoot(), a.Signature)
+	return v.check(key, a.Data.Slot, root, a.Signature)
 }
 
 // check prepares the check of a signature under key over a root.

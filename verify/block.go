@@ -27,7 +27,7 @@ func (v *Verifier) block(ctx context.Context, b *wire.SignedBlock) wire.Reason {
 	if !ok {
 		return wire.ReasonUnknownValidator
 	}
-	c, reason := v.check(key, b.Block.Slot, b.Block.HashTreeRoot(), b.ProposerSignature)
+	c, reason := v.check(key, b.Block.Slot, b.Block.HashTreeRoot(v.profile), b.ProposerSignature)
 	if reason != wire.ReasonNone {
 		return reason
 	}

@@ -86,7 +86,7 @@ func makeFixture(scheme xmss.Scheme, profile string, n int, start, end uint32, s
 			key := proposer.PublicKey()
 			v.ProposalKey = key[:]
 			block := testBlock(slots[0])
-			sig, err := proposer.Sign(ctx, uint32(block.Slot), block.HashTreeRoot())
+			sig, err := proposer.Sign(ctx, uint32(block.Slot), block.HashTreeRoot(p))
 			must(err)
 			f.block = &wire.SignedBlock{Block: block, ProposerSignature: sig}
 		}

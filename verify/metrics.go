@@ -15,9 +15,9 @@ var (
 	// A blake2s vote takes 2 us (many lanes) to 0.1 ms, a Poseidon one up to 5 ms.
 	signatureBuckets = []float64{2e-6, 5e-6, 1e-5, 2e-5, 3e-5, 4e-5, 5e-5, 7e-5, 1e-4, 1.5e-4, 2e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.05, 0.25, 1}
 
-	// An aggregate takes 15 ms (lean-pq) to 160 ms (older lines); a call is given up after 2 s from its start.
+	// An aggregate takes 2 ms (natively) to 160 ms (older lines in a child); a call is given up after 2 s from its start.
 	proofBuckets = []float64{
-		0.001, 0.0025, 0.005, 0.0075, 0.01, 0.0125, 0.015, 0.0175, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06,
+		0.001, 0.0015, 0.002, 0.0025, 0.003, 0.004, 0.005, 0.0075, 0.01, 0.0125, 0.015, 0.0175, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06,
 		0.08, 0.1, 0.125, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2, 4, 8, 16,
 	}
 

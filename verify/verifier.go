@@ -27,6 +27,17 @@ type proofChecker interface {
 	Verify(ctx context.Context, claim prover.Claim, proof []byte) error
 }
 
+// ProofCheck is one question to a proof checker. Immutable.
+type ProofCheck struct {
+	Claim prover.Claim
+	Proof []byte
+}
+
+// sharingChecker is a proof checker for which several proofs are less work than one after the other. It answers each.
+type sharingChecker interface {
+	VerifyBatch(ctx context.Context, checks []ProofCheck) []error
+}
+
 // Config says what is checked. Profile is required.
 type Config struct {
 	Profile *wire.Profile // sizes and block envelope of the network
@@ -70,6 +81,7 @@ type Verifier struct {
 	registry   *pubkeycache.Registry
 	cache      *pubkeycache.Cache
 	checker    proofChecker
+	sharing    sharingChecker // checker, where it is one; else nil
 	metrics    *metrics
 	notice     *notice
 	tracer     trace.Tracer
@@ -93,6 +105,7 @@ func New(cfg Config, reg *pubkeycache.Registry, cache *pubkeycache.Cache, checke
 		notice:     newNotice(cfg.Logger, cfg.Profile),
 		tracer:     cfg.Tracer,
 	}
+	v.sharing, _ = checker.(sharingChecker)
 	v.scratch.New = func() any { return new(scratch) }
 	if v.proverBusy == nil {
 		v.proverBusy = func() bool { return false }

@@ -23,7 +23,8 @@ func newBenchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure this machine: what proofs cost, and whether they slow checking",
 	}
-	cmd.AddCommand(newBenchIsolationCommand(), newBenchProverCommand())
+	cmd.AddCommand(newBenchIsolationCommand(), newBenchProverCommand(), newBenchXMSSCommand(), newBenchDutyCommand(),
+		newBenchPipelineCommand(), newBenchPipelineSendCommand(), newBenchCheckCommand())
 	return cmd
 }
 
@@ -62,7 +63,8 @@ func newBenchIsolationCommand() *cobra.Command {
 		Long: `isolation sends recorded votes and aggregates through the node's pipeline, 200 and 20 a second, while
 nobody proves, while a prover under the budget does, while the same prover runs as a plain child, and
 while this process itself hashes on all cores. The four take turns, --rounds times; the figures are
-pooled. With defaults it takes under seven minutes. Exit code 3, with all figures, when the machine
+pooled. Proofs are checked as --aggregate-verifier says, and once a round, while nobody proves, the
+other way, so that both stand side by side. With defaults it takes under seven minutes. Exit code 3, with all figures, when the machine
 was too busy to tell. CMD is any program that speaks the prover protocol for scheme keccak.`,
 		Example: `  aggnode bench isolation
   aggnode bench isolation --json isolation.json --html isolation.html
@@ -94,10 +96,11 @@ was too busy to tell. CMD is any program that speaks the prover protocol for sch
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&cfg.Rounds, "rounds", 6, "rounds of the four kinds of phase, `N`")
+	f.IntVar(&cfg.Rounds, "rounds", 6, "rounds of all kinds of phase, `N`")
 	f.DurationVar(&cfg.Phase, "phase", 0, "length of a phase, of which 11/15 are single checks and 4/15 bursts; default: 15s, `DURATION`")
 	f.IntVar(&cfg.Threads, "prover-threads", 0, "threads of a proof; default: all that the prover may use, `N`")
 	f.IntVar(&cfg.Workers, "workers", 0, "verify workers; default: one a core, `N`")
+	f.StringVar(&cfg.Verifier, "aggregate-verifier", "native", "who checks proofs: native (this process) or child, `NAME`")
 	f.StringVar(&cfg.Tier, "budget-tier", "auto", "highest placement of the prover to try: T0 (lowest priority), T1 (reserved cores), T2 (cgroup v2) or auto, `TIER`")
 	f.StringVar(&cfg.CPUProfiles, "cpuprofile", "", "write a CPU profile of this process for each phase, `DIR`")
 	f.StringVar(&jsonFile, "json", "", "write the figures as JSON, `FILE`")
@@ -117,9 +120,11 @@ func newBenchProverCommand() *cobra.Command {
 		Short: "Measure what proofs cost on this machine",
 		Long: `prover makes proofs of 1 to 64 recorded signatures and of 0 to 2 recorded aggregates, one at a time
 at normal priority, and prints wall time, CPU time, peak memory of the prover process and length of
-the proof. A job that needs more memory than the machine has is skipped. About 75 s on two cores.`,
+the proof. A job that needs more memory than the machine has is skipped. About 75 s on two cores.
+
+The JSON, saved as prover-bench.json in the --data-dir of a node, tells the node what jobs cost here.`,
 		Example: `  aggnode bench prover
-  aggnode bench prover --children 0,1,2,4 --threads 1,2 --repeat 3 --json > prover.json`,
+  aggnode bench prover --children 0,1,2,4 --threads 1,2 --repeat 3 --json > DATA_DIR/prover-bench.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if cfg.Command, cfg.Env, err = backend.command(args); err != nil {

@@ -61,12 +61,14 @@ func (c *budgetClient) setCommand() *cobra.Command {
 	var coresMin, coresMax float64
 	var target time.Duration
 	var calendar bool
+	var tier string
 	cmd := &cobra.Command{
 		Use:   "set",
 		Short: "Change what is given and leave the rest",
 		Example: `  aggnode budget set --cores-max 2 --data-dir ~/.local/share/aggnode/nodes/aggnode_0
   aggnode budget set --cores-max 0            # no limit
-  aggnode budget set --target 100ms --calendar=false`,
+  aggnode budget set --target 100ms --calendar=false
+  aggnode budget set --tier T1                # running provers are moved`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var change api.BudgetSettings
@@ -84,8 +86,11 @@ func (c *budgetClient) setCommand() *cobra.Command {
 			if f.Changed("calendar") {
 				change.Calendar = &calendar
 			}
+			if f.Changed("tier") {
+				change.Tier = &tier
+			}
 			if change == (api.BudgetSettings{}) {
-				return errors.New("nothing to change: give --cores-min, --cores-max, --target or --calendar")
+				return errors.New("nothing to change: give --cores-min, --cores-max, --target, --calendar or --tier")
 			}
 			view, err := c.call(cmd.Context(), http.MethodPatch, &change)
 			if err != nil {
@@ -98,6 +103,7 @@ func (c *budgetClient) setCommand() *cobra.Command {
 	f.Float64Var(&coresMin, "cores-min", 0, "cores that the prover keeps under stress, `CORES`")
 	f.Float64Var(&coresMax, "cores-max", 0, "hard limit in cores; 0: none, `CORES`")
 	f.DurationVar(&target, "target", 0, "queue wait of votes at p99 that is defended, `DURATION`")
+	f.StringVar(&tier, "tier", "", "placement of the prover: T0 (lowest priority), T1 (reserved cores), T2 (cgroup v2), or auto for the highest there is, `TIER`")
 	f.BoolVar(&calendar, "calendar", true, "lower weight of the prover in intervals 0 and 1")
 	return cmd
 }
@@ -178,7 +184,12 @@ func (c *budgetClient) print(w io.Writer, v *api.BudgetView) error {
 	if most := value(v.CoresMax); most > 0 {
 		limit = fmt.Sprintf("%.2f cores", most)
 	}
-	_, err := fmt.Fprintf(w, "tier      %s\ngranted   %.2f cores, weight %d (%s)\nminimum   %.2f cores\nmaximum   %s\ntarget    %.0f ms queue wait of votes at p99\ncalendar  %t\n",
-		v.Tier, v.Cores, v.Weight, v.Reason, value(v.CoresMin), limit, value(v.TargetMS), v.Calendar != nil && *v.Calendar)
+	if v.Moved != "" {
+		if _, err := fmt.Fprintf(w, "moved     %s\n", v.Moved); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "tier      %s of %s asked (%s)\ngranted   %.2f cores, weight %d (%s)\nminimum   %.2f cores\nmaximum   %s\ntarget    %.0f ms queue wait of votes at p99\ncalendar  %t\n",
+		v.Tier, v.TierAsked, v.TierReason, v.Cores, v.Weight, v.Reason, value(v.CoresMin), limit, value(v.TargetMS), v.Calendar != nil && *v.Calendar)
 	return err
 }

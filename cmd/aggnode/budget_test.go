@@ -40,7 +40,7 @@ func budgetNode(t *testing.T, token string) (url string, last func() string) {
 			mu.Unlock()
 		}
 		most := 1.5
-		_ = json.NewEncoder(w).Encode(api.BudgetView{BudgetSettings: api.BudgetSettings{CoresMax: &most}, Tier: "T2", Cores: 1.5, Weight: 100, Reason: "steady"})
+		_ = json.NewEncoder(w).Encode(api.BudgetView{BudgetSettings: api.BudgetSettings{CoresMax: &most}, Tier: "T2", TierAsked: "auto", TierReason: "leaves", Moved: "one", Cores: 1.5, Weight: 100, Reason: "steady"})
 	}))
 	t.Cleanup(server.Close)
 	return server.URL, func() string { mu.Lock(); defer mu.Unlock(); return body }
@@ -60,6 +60,11 @@ func TestTheBudgetOfANodeIsShownAndChanged(t *testing.T) {
 	_, err = runCommand(t, "budget", "set", "--api", url, "--data-dir", dir, "--cores-max", "1.5", "--target", "80ms")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"cores_max":1.5,"target_ms":80}`, last(), "what was not given is not sent")
+	out, err = runCommand(t, "budget", "set", "--api", url, "--data-dir", dir, "--tier", "auto")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"tier":"auto"}`, last())
+	require.Contains(t, out, "moved     one")
+	require.Contains(t, out, "tier      T2 of auto asked (leaves)")
 
 	for _, c := range []struct {
 		args []string
@@ -81,16 +86,18 @@ func TestTheBudgetOfANodeIsShownAndChanged(t *testing.T) {
 
 // setter remembers the last budget that it was given.
 type setter struct {
-	mu   sync.Mutex
-	last scheduler.Budget
-	n    int
+	mu     sync.Mutex
+	last   scheduler.Budget
+	n      int
+	causes []scheduler.Cause
 }
 
-func (s *setter) SetBudget(b scheduler.Budget) error {
+func (s *setter) SetBudget(_ context.Context, b scheduler.Budget, cause scheduler.Cause) (scheduler.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last, s.n = b, s.n+1
-	return nil
+	change := scheduler.Change{Old: s.last, New: b}
+	s.last, s.n, s.causes = b, s.n+1, append(s.causes, cause)
+	return change, nil
 }
 
 func (s *setter) get() (scheduler.Budget, int) {
@@ -127,4 +134,6 @@ func TestTheBudgetFollowsTheFileAndSIGHUP(t *testing.T) {
 	b, n := s.get()
 	require.InDelta(t, 1.5, b.CoresMax, 0, "a broken file changes nothing")
 	require.Equal(t, 2, n, "the file is read once it is whole")
+	require.Equal(t, []scheduler.Cause{scheduler.CauseSignal, scheduler.CauseFile}, s.causes)
+	require.Equal(t, scheduler.TierAuto, b.Tier)
 }

@@ -30,13 +30,14 @@ func TestGenesisWritesAFolderThatANodeCanUse(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "genesis")
 	out, err := runCommand(t, "genesis", "--out", dir, "--nodes", "3", "--committees", "2", "--validators", "7",
-		"--profile", "local", "--scheme", "blake2s", "--insecure-devnet-keys", "--slot-duration", "6s")
+		"--profile", "local", "--scheme", "blake2s", "--insecure-devnet-keys", "--slot-duration", "6s", "--registry-limit", "16384")
 	require.NoError(t, err)
 	require.Contains(t, out, "aggnode run --custom-network-config-dir "+dir)
 
 	n, err := netconfig.Load(dir, netconfig.Overrides{})
 	require.NoError(t, err)
 	require.Len(t, n.Validators, 7)
+	require.Equal(t, 16384, n.Profile.RegistryLimit)
 	require.Len(t, n.Bootnodes, 3)
 
 	out, err = runCommand(t, "config", "check", "--custom-network-config-dir", dir, "--node-id", "aggnode_0", "--data-dir", t.TempDir())
@@ -146,6 +147,8 @@ func TestWrongUseNamesTheFlag(t *testing.T) {
 		{[]string{"genesis", "--out", "x", "--profile", "local", "--scheme", "rot13"}, "rot13"},
 		{[]string{"genesis", "--out", "x", "--nodes", "0"}, "--nodes"},
 		{[]string{"genesis", "--out", "x", "--validators", "65", "--insecure-devnet-keys"}, "--validators 65"},
+		{[]string{"genesis", "--out", "x", "--profile", "local", "--registry-limit", "3"}, "--validators 4: must be 1 to 3"},
+		{[]string{"genesis", "--out", "x", "--profile", "lean-pq", "--registry-limit", "8192"}, "--registry-limit"},
 		{[]string{"keygen"}, "--out"},
 		{[]string{"keygen", "--out", "x", "--scheme", "rot13"}, "--scheme rot13"},
 		{[]string{"prover", "check"}, "--backend lean-pq"},

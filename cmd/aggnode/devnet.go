@@ -26,7 +26,7 @@ func newDevnetCommand() *cobra.Command {
 		Short: "Run a whole network on this machine and measure it",
 		Long: `devnet writes a network folder, starts one "aggnode run" a node with public flags, the first
 --committees of them as aggregators, and one more that only observes. It draws a row a slot and
-ends with a summary. A vote counts as covered when an aggregate that contains it was verified at the
+ends with a summary. Validators and observer run without Python. A vote counts as covered when an aggregate that contains it was verified at the
 observer before interval 4 of its slot. Exit code 1 when fewer than 0.9 of the votes were covered.
 
 The validators' keys are the insecure ones that ship with this program. Validators and slot length
@@ -79,6 +79,7 @@ are chosen so that this machine can bear them, from one signature measured at st
 	f.StringVar(&cfg.Scheme, "scheme", "", "signature scheme; default by the backend: keccak for lean-pq, blake2s for bundle, `NAME`")
 	f.StringVar(&cfg.Dir, "dir", "", "keep the network folder and logs here; default: a temporary folder, `DIR`")
 	f.StringVar(&cfg.ProverDir, "prover-dir", "", "environment made by `aggnode prover install`")
+	f.StringVar(&cfg.Verifier, "aggregate-verifier", "", "who checks proofs in the nodes: native, child or both; default: native with lean-pq, `NAME`")
 	f.StringVar(&cfg.ProverClass, "prover-class", "default", "placement of the provers: default (lowest priority) or plain (like the node, to see what that costs), `CLASS`")
 	f.StringVar(&cfg.SaveProofs, "save-proofs", "", "save every proof that the observer verified, and its claim, `DIR`")
 	f.StringVar(&cfg.LogLevel, "log-level", "info", "log level of the nodes, `LEVEL`")

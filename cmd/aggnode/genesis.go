@@ -22,6 +22,7 @@ import (
 type genesisFlags struct {
 	out                                         string
 	nodes, aggregators, committees, validators  int
+	registryLimit                               int
 	profile, scheme, backend, ip, prefix        string
 	gossipPort, apiPort, metricsPort, epochsLog int
 	slotDuration, delay                         time.Duration
@@ -68,6 +69,7 @@ that ship with this program instead: at once, but anybody can sign with them.`,
 	f.IntVar(&g.validators, "validators", 0, "number of validators; default: one a node, `N`")
 	f.StringVar(&g.profile, "profile", "lean-pq", "wire profile: devnet5, lean-pq or local, `NAME`")
 	f.StringVar(&g.scheme, "scheme", "", "signature scheme, where the profile leaves a choice, `NAME`")
+	f.IntVar(&g.registryLimit, "registry-limit", wire.DefaultRegistryLimit, "most validators that the lists on the wire have room for; profile local only, `N`")
 	f.StringVar(&g.backend, "backend", "", "prover that the nodes use unless told otherwise, `NAME`")
 	f.StringVar(&g.ip, "ip", "127.0.0.1", "IP address of all nodes; edit nodes.yaml for others, `IP`")
 	f.StringVar(&g.prefix, "name", "aggnode", "client name, the first part of the node names, `NAME`")
@@ -93,6 +95,9 @@ func (g *genesisFlags) validate() error {
 	if err != nil {
 		return fmt.Errorf("--profile: %w", err)
 	}
+	if profile, err = profile.WithRegistryLimit(g.registryLimit); err != nil {
+		return fmt.Errorf("--registry-limit: %w", err)
+	}
 	g.scheme = profile.Scheme
 	last := (g.nodes - 1) * 10
 	switch {
@@ -102,10 +107,10 @@ func (g *genesisFlags) validate() error {
 		return fmt.Errorf("--nodes %d: must be 1 to 1000", g.nodes)
 	case g.aggregators > g.nodes:
 		return fmt.Errorf("--aggregators %d: there are only %d nodes", g.aggregators, g.nodes)
-	case g.committees < 1 || g.committees > wire.RegistryLimit:
-		return fmt.Errorf("--committees %d: must be 1 to %d", g.committees, wire.RegistryLimit)
-	case g.validators < 1 || g.validators > wire.RegistryLimit:
-		return fmt.Errorf("--validators %d: must be 1 to %d", g.validators, wire.RegistryLimit)
+	case g.committees < 1 || g.committees > profile.RegistryLimit:
+		return fmt.Errorf("--committees %d: must be 1 to %d", g.committees, profile.RegistryLimit)
+	case g.validators < 1 || g.validators > profile.RegistryLimit:
+		return fmt.Errorf("--validators %d: must be 1 to %d", g.validators, profile.RegistryLimit)
 	case g.insecureKeys && g.validators > devkeys.Validators:
 		return fmt.Errorf("--validators %d: %d insecure devnet keys ship with this program", g.validators, devkeys.Validators)
 	case g.epochsLog < 9 || g.epochsLog > 18:
@@ -122,6 +127,9 @@ func (g *genesisFlags) spec(ctx context.Context, log io.Writer) (netconfig.Genes
 	spec := netconfig.GenesisSpec{
 		SlotDuration: g.slotDuration, Committees: uint64(g.committees), ActiveEpochLog: uint8(g.epochsLog),
 		Profile: g.profile, Scheme: g.scheme, Backend: g.backend, Overwrite: g.overwrite,
+	}
+	if g.registryLimit != wire.DefaultRegistryLimit {
+		spec.RegistryLimit = g.registryLimit
 	}
 	ip, err := netip.ParseAddr(g.ip)
 	if err != nil {

@@ -36,12 +36,16 @@ func (s *settings) nodeConfig(ctx context.Context, log *slog.Logger) (*node.Conf
 	if s.CheckpointSync != "" {
 		log.Warn("--checkpoint-sync-url is accepted and not used: this node follows gossip from genesis", "url", s.CheckpointSync)
 	}
+	budget, err := s.budget()
+	if err != nil {
+		return nil, err
+	}
 	cfg := &node.Config{
 		Version: buildVersion(), Network: network, NodeID: s.NodeID, DataDir: s.DataDir,
 		GossipPort: s.GossipsubPort, HTTPAddress: s.HTTPAddress, APIPort: s.APIPort, MetricsPort: s.MetricsPort,
 		TopicNetwork: s.Network, IsAggregator: s.IsAggregator,
-		NoProofs: s.NoProofs, ProverDir: s.ProverDir, ProverCommand: s.ProverCommand,
-		BudgetTier: s.BudgetTier, Budget: s.budget(),
+		NoProofs: s.NoProofs, AggregateVerifier: node.AggregateVerifier(s.Verifier), ProverDir: s.ProverDir, ProverCommand: s.ProverCommand,
+		Budget:        budget,
 		ProverThreads: s.ProverThreads, ProverClass: node.ProverClass(s.ProverClass), ProverMemory: s.ProverMemory << 20, Workers: s.Workers,
 	}
 	if cfg.ListenIP, err = netip.ParseAddr(s.ListenAddress); err != nil {

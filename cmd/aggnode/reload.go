@@ -20,7 +20,7 @@ const settleTime = 200 * time.Millisecond
 
 // budgetSetter takes a budget while the node runs.
 type budgetSetter interface {
-	SetBudget(b scheduler.Budget) error
+	SetBudget(ctx context.Context, b scheduler.Budget, cause scheduler.Cause) (scheduler.Change, error)
 }
 
 // reloadBudget reads the settings again on SIGHUP and when the settings file changes, and puts their budget in force. The
@@ -58,7 +58,7 @@ func followBudget(ctx context.Context, f *pflag.FlagSet, path string, hup <-chan
 	defer settled.Stop()
 	settled.Stop()
 	for {
-		cause := "sighup"
+		cause := scheduler.CauseSignal
 		select {
 		case <-ctx.Done():
 			return
@@ -66,18 +66,28 @@ func followBudget(ctx context.Context, f *pflag.FlagSet, path string, hup <-chan
 			settled.Reset(settleTime)
 			continue
 		case <-settled.C:
-			cause = "file"
+			cause = scheduler.CauseFile
 		case <-hup:
 		}
-		s, err := loadSettings(f)
-		if err == nil {
-			err = node.SetBudget(s.budget())
+		change, err := readBudget(ctx, f, node, cause)
+		switch {
+		case err != nil:
+			log.Warn("settings not taken, the budget stays", "cause", cause.String(), "error", err)
+		case change.Old == change.New: // a change has its line from the scheduler
+			log.Info("settings read again, the budget is the same", "cause", cause.String())
 		}
-		if err != nil {
-			log.Warn("settings not taken, the budget stays", "cause", cause, "error", err)
-			continue
-		}
-		log.Info("budget read again", "cause", cause, "cores_min", s.CoresMin, "cores_max", s.CoresMax,
-			"target_ms", s.BudgetTarget.Milliseconds(), "calendar", s.BudgetCalendar)
 	}
+}
+
+// readBudget puts the budget of the settings in force.
+func readBudget(ctx context.Context, f *pflag.FlagSet, node budgetSetter, cause scheduler.Cause) (scheduler.Change, error) {
+	s, err := loadSettings(f)
+	if err != nil {
+		return scheduler.Change{}, err
+	}
+	b, err := s.budget()
+	if err != nil {
+		return scheduler.Change{}, err
+	}
+	return node.SetBudget(ctx, b, cause)
 }

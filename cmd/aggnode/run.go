@@ -79,6 +79,9 @@ func runNode(ctx context.Context, s *settings, flags *pflag.FlagSet) (err error)
 		return err
 	}
 	cfg.Logger, cfg.Registry, cfg.Tracer, cfg.Levels = logger, registry, tracer, levels
+	if err := limitMemory(s, cfg, logger.With(telemetry.ComponentKey, "node")); err != nil {
+		return err
+	}
 	n, err := node.New(*cfg)
 	if err != nil {
 		return err

@@ -46,11 +46,13 @@ type settings struct {
 	SlotDuration   time.Duration `koanf:"slot-duration"`
 	Backend        string        `koanf:"backend"`
 	NoProofs       bool          `koanf:"no-proofs"`
+	Verifier       string        `koanf:"aggregate-verifier"`
 	ProverDir      string        `koanf:"prover-dir"`
 	ProverCommand  []string      `koanf:"prover-command"`
 	ProverThreads  int           `koanf:"prover-threads"`
 	ProverClass    string        `koanf:"prover-class"`
 	ProverMemory   int64         `koanf:"prover-memory-mib"`
+	MemoryLimit    int64         `koanf:"memory-limit-mib"`
 	BudgetTier     string        `koanf:"budget-tier"`
 	CoresMin       float64       `koanf:"budget-cores-min"`
 	CoresMax       float64       `koanf:"budget-cores-max"`
@@ -87,12 +89,14 @@ func addRunFlags(f *pflag.FlagSet) {
 	f.Duration("slot-duration", 0, "slot length; default: from the network folder, else 4s, `DURATION`")
 	f.String("backend", "", "prover: lean-pq, bundle (profile local only) or command (with --prover-command); default: by the profile, `NAME`")
 	f.Bool("no-proofs", false, "run without a prover: attestations are verified, aggregates only forwarded on structural checks")
+	f.String("aggregate-verifier", "", "who checks proofs: native (this process, proofs of lean-pq), child (a process of the backend, 340 MiB and a warm spare) or both (native, and one proof in 64 also by a child); default: native with backend lean-pq, else child, `NAME`")
 	f.String("prover-dir", "", "environment made by `aggnode prover install`; default: under the user's data directory, `DIR`")
 	f.StringSlice("prover-command", nil, "command line of another backend that speaks the prover protocol, comma separated, `CMD`")
 	f.Int("prover-threads", 0, "threads of one proof; 0: all cores, `N`")
+	f.Int64("memory-limit-mib", 0, "soft limit of this process's memory, near which the Go runtime collects harder; 0: GOMEMLIMIT of the environment, else 0.9 of the control group's limit or half of the machine's memory, after what the prover takes, `MIB`")
 	f.String("prover-class", "default", "placement of the prover: default (lowest priority) or plain (like the node itself, for comparisons), `CLASS`")
 	f.Int64("prover-memory-mib", 0, "kill the prover above this much memory; 0: no limit, `MIB`")
-	f.String("budget-tier", "auto", "highest placement of the prover to try: T0 (lowest priority), T1 (reserved cores), T2 (cgroup v2) or auto, `TIER`")
+	f.String("budget-tier", "auto", "highest placement of the prover to try: T0 (lowest priority), T1 (reserved cores), T2 (cgroup v2) or auto; can be changed while the node runs, `TIER`")
 	f.Float64("budget-cores-min", 0, "cores that the prover keeps under stress; can be changed while the node runs, `CORES`")
 	f.Float64("budget-cores-max", 0, "hard limit of the prover in cores, 0 for none; can be changed while the node runs, `CORES`")
 	f.Duration("budget-target", 50*time.Millisecond, "queue wait of votes and check time at p99 above which the prover may have to yield; can be changed while the node runs, `DURATION`")
@@ -103,8 +107,12 @@ func addRunFlags(f *pflag.FlagSet) {
 }
 
 // budget is the part of the settings that can change while the node runs.
-func (s *settings) budget() scheduler.Budget {
-	return scheduler.Budget{CoresMin: s.CoresMin, CoresMax: s.CoresMax, Target: s.BudgetTarget, Calendar: s.BudgetCalendar}
+func (s *settings) budget() (scheduler.Budget, error) {
+	tier, err := scheduler.ParseTier(s.BudgetTier)
+	if err != nil {
+		return scheduler.Budget{}, fmt.Errorf("--budget-tier: %w", err)
+	}
+	return scheduler.Budget{CoresMin: s.CoresMin, CoresMax: s.CoresMax, Target: s.BudgetTarget, Calendar: s.BudgetCalendar, Tier: tier}, nil
 }
 
 func addLogFlags(f *pflag.FlagSet) {

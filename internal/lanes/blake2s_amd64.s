@@ -6812,6 +6812,138 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VZEROUPPER
 	RET
 
+// func blake2sGatherAVX512(rows *[4][16]uint32, from *byte, at *[16]uint32, limit uint32) bool
+// Requires: AVX, AVX512F
+TEXT ·blake2sGatherAVX512(SB), NOSPLIT, $0-33
+	MOVQ         rows+0(FP), AX
+	MOVQ         at+16(FP), CX
+	MOVL         limit+24(FP), DX
+	VPBROADCASTD DX, Z0
+	VPCMPUD      $0x05, (CX), Z0, K1
+	KORTESTW     K1, K1
+	JCC          refused
+	MOVQ         from+8(FP), DX
+	MOVL         (CX), BX
+	VMOVDQU      (DX)(BX*1), X0
+	MOVL         16(CX), BX
+	VINSERTI32X4 $0x01, (DX)(BX*1), Z0, Z0
+	MOVL         32(CX), BX
+	VINSERTI32X4 $0x02, (DX)(BX*1), Z0, Z0
+	MOVL         48(CX), BX
+	VINSERTI32X4 $0x03, (DX)(BX*1), Z0, Z0
+	MOVL         4(CX), BX
+	VMOVDQU      (DX)(BX*1), X1
+	MOVL         20(CX), BX
+	VINSERTI32X4 $0x01, (DX)(BX*1), Z1, Z1
+	MOVL         36(CX), BX
+	VINSERTI32X4 $0x02, (DX)(BX*1), Z1, Z1
+	MOVL         52(CX), BX
+	VINSERTI32X4 $0x03, (DX)(BX*1), Z1, Z1
+	MOVL         8(CX), BX
+	VMOVDQU      (DX)(BX*1), X2
+	MOVL         24(CX), BX
+	VINSERTI32X4 $0x01, (DX)(BX*1), Z2, Z2
+	MOVL         40(CX), BX
+	VINSERTI32X4 $0x02, (DX)(BX*1), Z2, Z2
+	MOVL         56(CX), BX
+	VINSERTI32X4 $0x03, (DX)(BX*1), Z2, Z2
+	MOVL         12(CX), BX
+	VMOVDQU      (DX)(BX*1), X3
+	MOVL         28(CX), BX
+	VINSERTI32X4 $0x01, (DX)(BX*1), Z3, Z3
+	MOVL         44(CX), BX
+	VINSERTI32X4 $0x02, (DX)(BX*1), Z3, Z3
+	MOVL         60(CX), BX
+	VINSERTI32X4 $0x03, (DX)(BX*1), Z3, Z3
+	VPUNPCKLDQ   Z1, Z0, Z4
+	VPUNPCKHDQ   Z1, Z0, Z5
+	VPUNPCKLDQ   Z3, Z2, Z6
+	VPUNPCKHDQ   Z3, Z2, Z7
+	VPUNPCKLQDQ  Z6, Z4, Z0
+	VPUNPCKHQDQ  Z6, Z4, Z1
+	VPUNPCKLQDQ  Z7, Z5, Z2
+	VPUNPCKHQDQ  Z7, Z5, Z3
+	VMOVDQU32    Z0, (AX)
+	VMOVDQU32    Z1, 64(AX)
+	VMOVDQU32    Z2, 128(AX)
+	VMOVDQU32    Z3, 192(AX)
+	MOVB         $0x01, AL
+	MOVB         AL, ret+32(FP)
+	VZEROUPPER
+	RET
+
+refused:
+	MOVB $0x00, AL
+	MOVB AL, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func blake2sScatterAVX512(to *byte, at *[16]uint32, limit uint32, rows *[4][16]uint32) bool
+// Requires: AVX, AVX512F
+TEXT ·blake2sScatterAVX512(SB), NOSPLIT, $0-33
+	MOVQ          rows+24(FP), AX
+	MOVQ          at+8(FP), CX
+	MOVL          limit+16(FP), DX
+	VPBROADCASTD  DX, Z0
+	VPCMPUD       $0x05, (CX), Z0, K1
+	KORTESTW      K1, K1
+	JCC           refused
+	MOVQ          to+0(FP), DX
+	VMOVDQU32     (AX), Z0
+	VMOVDQU32     64(AX), Z1
+	VMOVDQU32     128(AX), Z2
+	VMOVDQU32     192(AX), Z3
+	VPUNPCKLDQ    Z1, Z0, Z4
+	VPUNPCKHDQ    Z1, Z0, Z5
+	VPUNPCKLDQ    Z3, Z2, Z6
+	VPUNPCKHDQ    Z3, Z2, Z7
+	VPUNPCKLQDQ   Z6, Z4, Z0
+	VPUNPCKHQDQ   Z6, Z4, Z1
+	VPUNPCKLQDQ   Z7, Z5, Z2
+	VPUNPCKHQDQ   Z7, Z5, Z3
+	MOVL          (CX), AX
+	VMOVDQU       X0, (DX)(AX*1)
+	MOVL          16(CX), AX
+	VEXTRACTI32X4 $0x01, Z0, (DX)(AX*1)
+	MOVL          32(CX), AX
+	VEXTRACTI32X4 $0x02, Z0, (DX)(AX*1)
+	MOVL          48(CX), AX
+	VEXTRACTI32X4 $0x03, Z0, (DX)(AX*1)
+	MOVL          4(CX), AX
+	VMOVDQU       X1, (DX)(AX*1)
+	MOVL          20(CX), AX
+	VEXTRACTI32X4 $0x01, Z1, (DX)(AX*1)
+	MOVL          36(CX), AX
+	VEXTRACTI32X4 $0x02, Z1, (DX)(AX*1)
+	MOVL          52(CX), AX
+	VEXTRACTI32X4 $0x03, Z1, (DX)(AX*1)
+	MOVL          8(CX), AX
+	VMOVDQU       X2, (DX)(AX*1)
+	MOVL          24(CX), AX
+	VEXTRACTI32X4 $0x01, Z2, (DX)(AX*1)
+	MOVL          40(CX), AX
+	VEXTRACTI32X4 $0x02, Z2, (DX)(AX*1)
+	MOVL          56(CX), AX
+	VEXTRACTI32X4 $0x03, Z2, (DX)(AX*1)
+	MOVL          12(CX), AX
+	VMOVDQU       X3, (DX)(AX*1)
+	MOVL          28(CX), AX
+	VEXTRACTI32X4 $0x01, Z3, (DX)(AX*1)
+	MOVL          44(CX), AX
+	VEXTRACTI32X4 $0x02, Z3, (DX)(AX*1)
+	MOVL          60(CX), AX
+	VEXTRACTI32X4 $0x03, Z3, (DX)(AX*1)
+	MOVB          $0x01, AL
+	MOVB          AL, ret+32(FP)
+	VZEROUPPER
+	RET
+
+refused:
+	MOVB $0x00, AL
+	MOVB AL, ret+32(FP)
+	VZEROUPPER
+	RET
+
 // func blake2sAbsorbAVX2(h *[8][16]uint32, m *[16][16]uint32, total uint32, final uint32, offset uint64)
 // Requires: AVX, AVX2
 TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
@@ -15949,6 +16081,120 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $544-56
 	VPBROADCASTD 12(SI), Y15
 	VPXOR        Y15, Y3, Y3
 	VMOVDQU      Y3, 192(CX)
+	VZEROUPPER
+	RET
+
+// func blake2sGatherAVX2(rows *[4][16]uint32, from *byte, at *[16]uint32, limit uint32, offset uint64) bool
+// Requires: AVX, AVX2
+TEXT ·blake2sGatherAVX2(SB), NOSPLIT, $32-41
+	MOVQ         rows+0(FP), AX
+	MOVQ         offset+32(FP), CX
+	ADDQ         CX, AX
+	MOVQ         at+16(FP), CX
+	MOVQ         offset+32(FP), DX
+	ADDQ         DX, CX
+	MOVL         limit+24(FP), DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VPMAXUD      (CX), Y0, Y1
+	VPCMPEQD     Y0, Y1, Y1
+	VPMOVMSKB    Y1, DX
+	CMPL         DX, $0xffffffff
+	JNE          refused
+	MOVQ         from+8(FP), DX
+	MOVL         (CX), BX
+	VMOVDQU      (DX)(BX*1), X0
+	MOVL         16(CX), BX
+	VINSERTI128  $0x01, (DX)(BX*1), Y0, Y0
+	MOVL         4(CX), BX
+	VMOVDQU      (DX)(BX*1), X1
+	MOVL         20(CX), BX
+	VINSERTI128  $0x01, (DX)(BX*1), Y1, Y1
+	MOVL         8(CX), BX
+	VMOVDQU      (DX)(BX*1), X2
+	MOVL         24(CX), BX
+	VINSERTI128  $0x01, (DX)(BX*1), Y2, Y2
+	MOVL         12(CX), BX
+	VMOVDQU      (DX)(BX*1), X3
+	MOVL         28(CX), BX
+	VINSERTI128  $0x01, (DX)(BX*1), Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y5
+	VPUNPCKLDQ   Y3, Y2, Y6
+	VPUNPCKHDQ   Y3, Y2, Y7
+	VPUNPCKLQDQ  Y6, Y4, Y0
+	VPUNPCKHQDQ  Y6, Y4, Y1
+	VPUNPCKLQDQ  Y7, Y5, Y2
+	VPUNPCKHQDQ  Y7, Y5, Y3
+	VMOVDQU      Y0, (AX)
+	VMOVDQU      Y1, 64(AX)
+	VMOVDQU      Y2, 128(AX)
+	VMOVDQU      Y3, 192(AX)
+	MOVB         $0x01, AL
+	MOVB         AL, ret+40(FP)
+	VZEROUPPER
+	RET
+
+refused:
+	MOVB $0x00, AL
+	MOVB AL, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func blake2sScatterAVX2(to *byte, at *[16]uint32, limit uint32, rows *[4][16]uint32, offset uint64) bool
+// Requires: AVX, AVX2
+TEXT ·blake2sScatterAVX2(SB), NOSPLIT, $32-41
+	MOVQ         rows+24(FP), AX
+	MOVQ         offset+32(FP), CX
+	ADDQ         CX, AX
+	MOVQ         at+8(FP), CX
+	MOVQ         offset+32(FP), DX
+	ADDQ         DX, CX
+	MOVL         limit+16(FP), DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VPMAXUD      (CX), Y0, Y1
+	VPCMPEQD     Y0, Y1, Y1
+	VPMOVMSKB    Y1, DX
+	CMPL         DX, $0xffffffff
+	JNE          refused
+	MOVQ         to+0(FP), DX
+	VMOVDQU      (AX), Y0
+	VMOVDQU      64(AX), Y1
+	VMOVDQU      128(AX), Y2
+	VMOVDQU      192(AX), Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y5
+	VPUNPCKLDQ   Y3, Y2, Y6
+	VPUNPCKHDQ   Y3, Y2, Y7
+	VPUNPCKLQDQ  Y6, Y4, Y0
+	VPUNPCKHQDQ  Y6, Y4, Y1
+	VPUNPCKLQDQ  Y7, Y5, Y2
+	VPUNPCKHQDQ  Y7, Y5, Y3
+	MOVL         (CX), AX
+	VEXTRACTI128 $0x00, Y0, (DX)(AX*1)
+	MOVL         16(CX), AX
+	VEXTRACTI128 $0x01, Y0, (DX)(AX*1)
+	MOVL         4(CX), AX
+	VEXTRACTI128 $0x00, Y1, (DX)(AX*1)
+	MOVL         20(CX), AX
+	VEXTRACTI128 $0x01, Y1, (DX)(AX*1)
+	MOVL         8(CX), AX
+	VEXTRACTI128 $0x00, Y2, (DX)(AX*1)
+	MOVL         24(CX), AX
+	VEXTRACTI128 $0x01, Y2, (DX)(AX*1)
+	MOVL         12(CX), AX
+	VEXTRACTI128 $0x00, Y3, (DX)(AX*1)
+	MOVL         28(CX), AX
+	VEXTRACTI128 $0x01, Y3, (DX)(AX*1)
+	MOVB         $0x01, AL
+	MOVB         AL, ret+40(FP)
+	VZEROUPPER
+	RET
+
+refused:
+	MOVB $0x00, AL
+	MOVB AL, ret+40(FP)
 	VZEROUPPER
 	RET
 

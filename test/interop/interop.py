@@ -25,16 +25,21 @@ from harness import HERE, ROOT, passed, run, step
 
 
 def verify(aggnode, proof, expect):
-    return run(aggnode, "verify", "--proof", proof, "--json", expect=expect, capture_output=True)
+    """The answer of the native check and that of the installed package, which must be the same."""
+    native, child = (json.loads(run(aggnode, "verify", "--proof", proof, "--json", *how, expect=expect, capture_output=True).stdout)
+                     for how in ([], ["--child"]))
+    if (native["verifier"], child["verifier"]) != ("native", "child") or native["claims"] != child["claims"]:
+        raise SystemExit(f"the native check says {native}, py-lean-pq {child}")
+    return native
 
 
 def outside_proof(aggnode, python, work):
     run(python, "-I", HERE / "outside.py", "prove", work)
     claims = json.loads((work / "claims.json").read_text())
-    answer = json.loads(verify(aggnode, work / "proof.bin", 0).stdout)
+    answer = verify(aggnode, work / "proof.bin", 0)
     if answer["claims"] != claims or not answer["valid"]:
         raise SystemExit(f"claims differ: {answer} instead of {claims}")
-    step("a proof made outside the node passes aggnode verify with the same claims")
+    step("a proof made outside the node passes aggnode verify, native and in a child, with the same claims")
 
     proof = (work / "proof.bin").read_bytes()
     altered = {
@@ -46,10 +51,10 @@ def outside_proof(aggnode, python, work):
     }
     for name, data in altered.items():
         (work / "altered.bin").write_bytes(data)
-        answer = json.loads(verify(aggnode, work / "altered.bin", 1).stdout)
+        answer = verify(aggnode, work / "altered.bin", 1)
         if answer["valid"]:
             raise SystemExit(f"accepted: {name}")
-    step(f"{len(altered)} altered proofs refused")
+    step(f"{len(altered)} altered proofs refused by both")
 
 
 def multisig_python(work):
@@ -70,6 +75,7 @@ def backends(aggnode, python, work):
     env = dict(os.environ, AGGNODE_TEST_LEANPQ_PYTHON=str(python), AGGNODE_TEST_LEANMULTISIG_PYTHON=str(multisig),
                AGGNODE_TEST_INSTALL="1")
     run("go", "test", "-count=1", "-timeout", "20m", "-run", "LeanPQ|InstallFromTheIndex", "./prover", env=env, cwd=ROOT)
+    run("go", "test", "-count=1", "-run", "AboutRealProofs", "./node", env=env, cwd=ROOT)
     step("the tests with real children pass")
 
 

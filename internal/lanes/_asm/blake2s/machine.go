@@ -39,6 +39,16 @@ type machine interface {
 	// choose marks the lanes in which bit 0 of v is set; exchange swaps a and b there.
 	choose(v int)
 	exchange(a, b int)
+
+	// A quarter is four words of a register. insert reads quarter q of v; the first comes first and clears the others.
+	quarters() int
+	insert(q int, from Mem, v int)
+	extract(q, v int, to Mem)
+	// unpack sets low and high to the words of a and b in turn, those of the first and of the second half of each quarter;
+	// words are taken in pairs or singly.
+	unpack(a, b, low, high int, pairs bool)
+	// within goes to the label unless no number of the row is above limit.
+	within(r Mem, limit Register, beyond string)
 }
 
 const spare = 16
@@ -77,6 +87,43 @@ func (avx512) exchange(a, b int) {
 	VMOVDQA32(zmm(a), zmm(spare))
 	VMOVDQA32(zmm(b), K1, zmm(a))
 	VMOVDQA32(zmm(spare), K1, zmm(b))
+}
+
+func (avx512) quarters() int { return 4 }
+
+func (avx512) insert(q int, from Mem, v int) {
+	if q == 0 {
+		VMOVDQU(from, zmm(v).AsX())
+		return
+	}
+	VINSERTI32X4(U8(q), from, zmm(v), zmm(v))
+}
+
+func (avx512) extract(q, v int, to Mem) {
+	if q == 0 {
+		VMOVDQU(zmm(v).AsX(), to)
+		return
+	}
+	VEXTRACTI32X4(U8(q), zmm(v), to)
+}
+
+func (avx512) unpack(a, b, low, high int, pairs bool) { unpackTo(zmm(a), zmm(b), zmm(low), zmm(high), pairs) }
+
+func (x avx512) within(r Mem, limit Register, beyond string) {
+	x.spreadWord(0, limit)
+	VPCMPUD(U8(5), r, zmm(0), K1) // limit is not less
+	KORTESTW(K1, K1)
+	JCC(LabelRef(beyond))
+}
+
+func unpackTo(a, b, low, high VecPhysical, pairs bool) {
+	if pairs {
+		VPUNPCKLQDQ(b, a, low)
+		VPUNPCKHQDQ(b, a, high)
+		return
+	}
+	VPUNPCKLDQ(b, a, low)
+	VPUNPCKHDQ(b, a, high)
 }
 
 // avx2 computes 8 lanes, one half of each row. It has one register too few: number 11 of the work vector lives on the stack.
@@ -186,4 +233,28 @@ func (*avx2) exchange(a, b int) {
 	VBLENDVPS(ymm(15), ymm(b), ymm(a), ymm(spare))
 	VBLENDVPS(ymm(15), ymm(a), ymm(b), ymm(b))
 	VMOVDQA(ymm(spare), ymm(a))
+}
+
+func (*avx2) quarters() int { return 2 }
+
+func (*avx2) insert(q int, from Mem, v int) {
+	if q == 0 {
+		VMOVDQU(from, ymm(v).AsX())
+		return
+	}
+	VINSERTI128(U8(q), from, ymm(v), ymm(v))
+}
+
+func (*avx2) extract(q, v int, to Mem) { VEXTRACTI128(U8(q), ymm(v), to) }
+
+func (*avx2) unpack(a, b, low, high int, pairs bool) { unpackTo(ymm(a), ymm(b), ymm(low), ymm(high), pairs) }
+
+func (x *avx2) within(r Mem, limit Register, beyond string) {
+	x.spreadWord(0, limit)
+	VPMAXUD(r, ymm(0), ymm(1))
+	VPCMPEQD(ymm(0), ymm(1), ymm(1))
+	same := GP32()
+	VPMOVMSKB(ymm(1), same)
+	CMPL(same, U32(0xffffffff))
+	JNE(LabelRef(beyond))
 }

@@ -81,6 +81,8 @@ func main() {
 		walk(x)
 		climb(x)
 		trials(x)
+		gather(x)
+		scatter(x)
 	}
 	quadAbsorb()
 	quadWalk()
