@@ -56,6 +56,14 @@ def outside_proof(aggnode, python, work):
             raise SystemExit(f"accepted: {name}")
     step(f"{len(altered)} altered proofs refused by both")
 
+    run(python, "-I", HERE / "outside.py", "alter", work)
+    verdicts = json.loads((work / "altered.json").read_text())
+    for name, takes in verdicts.items():
+        answer = run(aggnode, "verify", "--proof", work / "altered" / f"{name}.bin", "--json", expect=0 if takes else 1, capture_output=True)
+        if json.loads(answer.stdout)["valid"] != takes:
+            raise SystemExit(f"altered proof {name}: the native check says {answer.stdout}, the package says {takes}")
+    step(f"the native check and py-lean-pq agree on {len(verdicts)} proofs, all but one of them altered")
+
 
 def multisig_python(work):
     """A virtual environment with the older leanVM line, for the conformance test only."""
