@@ -7,14 +7,15 @@
 // # Isolation
 //
 // One aggregate of the trace takes the way of gossip: Decompress, pipeline.Screen and Submit on a goroutine of its own, a
-// pipeline worker, verify.Verifier, pubkeycache, and the verifier child over its pipe. Wrappers at the seams (probe) note
-// when it passes. Beside it votes come at a steady rate and are checked in the same pipeline.
+// pipeline worker, verify.Verifier, pubkeycache, and the native check on that worker or the verifier child over its pipe.
+// Wrappers at the seams (probe) note when it passes. Beside it votes come at a steady rate and are checked in the same pipeline.
 //
 // The scheduler and its controller run as in the node, on the signals of these checks (meters).
 //
 // A phase is one kind of proving: none, a child placed by the scheduler, the same child at normal priority, or hashing in
 // goroutines of this process. The kinds take turns, in another order each round, so that a machine whose speed drifts
-// slows all of them alike; figures are pooled over the rounds. Children are started once, so no phase pays for a set-up.
+// slows all of them alike; figures are pooled over the rounds. Children are started once, so no phase pays for a set-up. A
+// shorter phase at the end of each round has proofs checked the other way, so that native check and child stand side by side.
 //
 // A pipeline believes what it has verified and would call the second copy of a trace a duplicate. So the trace runs
 // through a fresh pipeline each quarter of a second (pass), over a clock that stands in the trace's slot; verifier, key
@@ -24,6 +25,10 @@
 //
 // Prover asks one child for proofs of growing jobs and reports wall time, CPU, peak memory and size: what the planner's
 // cost model needs to know of a machine.
+//
+// # Check
+//
+// Check has a child make proofs of several sizes and checks each of them natively, natively in a batch, and in a child, in turn.
 //
 // # Duty
 //
@@ -38,7 +43,7 @@
 //
 // # Concurrency and failure
 //
-// Isolation and Prover block until everything they started has ended. A child that dies or a proof that fails ends the
+// Isolation, Prover and Check block until everything they started has ended. A child that dies or a proof that fails ends the
 // measurement with an error: half a measurement is none. Items that are not accepted are counted as drops by reason and
 // are in no latency. A machine too busy to tell makes a report that says so, with all figures.
 package bench

@@ -22,11 +22,14 @@ const (
 	hungryMax = 1 << 30
 )
 
-// hungryScript forks a process that waits out the set-up of a child, then takes 32 MiB in each 50 ms, and becomes the
-// child in the process that was started: what the limit sees is the tree of both.
-const hungryScript = `import os, sys, time
+// hungryScript forks a process that takes 32 MiB in each 50 ms once it gets SIGUSR1, and becomes the child in the process that
+// was started, where the signal is ignored: what the limit sees is the tree of both.
+const hungryScript = `import os, signal, sys, time
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 if os.fork() == 0:
-    time.sleep(5)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+    signal.sigwait([signal.SIGUSR1])
     held = []
     while True:
         held.append(b"x" * (32 << 20))
@@ -117,21 +120,22 @@ func (f Fault) memoryMax() int64 {
 	return 0
 }
 
-// inflict does to the prover, until ctx ends, what a signal can do. Each child is stopped or killed once: the next one
-// gets its own.
+// inflict does it to the prover until ctx ends. Each child gets its signal once: the next one gets its own.
 func (f Fault) inflict(ctx context.Context, maker *prover.Client) {
 	switch f {
 	case FaultStopped:
 		signalJobs(ctx, maker, unix.SIGSTOP)
 	case FaultKilled:
 		signalJobs(ctx, maker, unix.SIGKILL)
+	case FaultMemory:
+		signalJobs(ctx, maker, unix.SIGUSR1)
 	case FaultSlow:
 		slowDown(ctx, maker)
-	case FaultNone, FaultHealthy, FaultMemory, FaultUnknown:
+	case FaultNone, FaultHealthy, FaultUnknown:
 	}
 }
 
-// signalJobs sends a signal to each child some way into its first job.
+// signalJobs sends a signal to the process group of each child some way into its first job.
 func signalJobs(ctx context.Context, maker *prover.Client, signal unix.Signal) {
 	tick := time.NewTicker(faultTick)
 	defer tick.Stop()
@@ -146,7 +150,7 @@ func signalJobs(ctx context.Context, maker *prover.Client, signal unix.Signal) {
 				continue
 			}
 			last = s.PID
-			_ = unix.Kill(s.PID, signal) // one that has just ended has met its fault
+			_ = unix.Kill(-s.PID, signal) // one that has just ended has met its fault
 		}
 	}
 }
@@ -159,12 +163,12 @@ func slowDown(ctx context.Context, maker *prover.Client) {
 	for {
 		pid := maker.Stats().PID
 		if pid != 0 {
-			_ = unix.Kill(pid, unix.SIGSTOP) // as above
+			_ = unix.Kill(-pid, unix.SIGSTOP) // as above
 		}
 		next = next.Add(slowPeriod - slowRuns)
 		runs := waitUntil(ctx, timer, next)
 		if pid != 0 {
-			_ = unix.Kill(pid, unix.SIGCONT)
+			_ = unix.Kill(-pid, unix.SIGCONT)
 		}
 		next = next.Add(slowRuns)
 		if !runs || !waitUntil(ctx, timer, next) {

@@ -12,6 +12,7 @@ import (
 
 	"aggnode/prover"
 	"aggnode/scheduler"
+	"aggnode/verify"
 )
 
 const (
@@ -31,6 +32,8 @@ type FaultsConfig struct {
 	Phase   time.Duration // length of one phase; default 12 s
 	Workers int           // of the pipeline; default GOMAXPROCS
 
+	Verifier string // who checks: "native", the default, or "child"
+
 	Progress io.Writer    // lines for a person; nil prints none
 	Logger   *slog.Logger // default: discard
 }
@@ -45,6 +48,8 @@ func (c *FaultsConfig) validate() error {
 		return fmt.Errorf("faults: phases of %s, must be %s to %s", c.Phase, minPhase, maxPhase)
 	case c.Workers < 0:
 		return errors.New("faults: negative workers")
+	case c.Verifier != "" && c.Verifier != checkNative && c.Verifier != checkChild:
+		return fmt.Errorf("faults: verifier %s, must be %s or %s", c.Verifier, checkNative, checkChild)
 	}
 	return nil
 }
@@ -87,7 +92,7 @@ func Faults(ctx context.Context, cfg FaultsConfig) (report *FaultsReport, err er
 		return nil, err
 	}
 	m := new(meters)
-	sched, err := scheduler.New(scheduler.Config{Signals: m, Threads: m.threads, Logger: cfg.Logger})
+	sched, err := scheduler.New(scheduler.Config{Signals: m, Logger: cfg.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -98,15 +103,11 @@ func Faults(ctx context.Context, cfg FaultsConfig) (report *FaultsReport, err er
 	defer func() { stopControl(); controller.Wait() }()
 	var children children
 	defer children.stop()
-	checks := prover.Config{
-		Command: cfg.Command, Env: cfg.Env, Scheme: t.profile.Scheme, Logger: cfg.Logger,
-		Role: prover.RoleVerify, Calls: max(1, cfg.Workers-1), Threads: max(1, cfg.Workers-1), Place: sched.Place(scheduler.ClassVerifier),
-	}
-	verifier, err := children.start(ctx, cfg.Progress, "verifier", checks)
+	checker, err := faultChecker(ctx, &cfg, t, sched, &children)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRig(t, verifier, cfg.Workers, m)
+	r, err := newRig(t, checker, cfg.Workers, m)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +125,18 @@ func Faults(ctx context.Context, cfg FaultsConfig) (report *FaultsReport, err er
 		}
 	}
 	return newFaultsReport(all, machine{tier: sched.Tier().String(), cpuModel: cpuModel(), cores: runtime.GOMAXPROCS(0)}), nil
+}
+
+// faultChecker is who checks the aggregates.
+func faultChecker(ctx context.Context, cfg *FaultsConfig, t *trace, sched *scheduler.Scheduler, children *children) (proofChecker, error) {
+	if cfg.Verifier != checkChild {
+		return verify.NewNative(ctx, scheduler.ThreadCPU)
+	}
+	calls := max(1, cfg.Workers-1)
+	return children.start(ctx, cfg.Progress, "verifier", prover.Config{
+		Command: cfg.Command, Env: cfg.Env, Scheme: t.profile.Scheme, Logger: cfg.Logger,
+		Role: prover.RoleVerify, Calls: calls, Threads: calls, Place: sched.Place(scheduler.ClassVerifier),
+	})
 }
 
 // faultPhase starts a prover of its own, lets the fault at it while aggregates are checked, and ends it.

@@ -142,7 +142,7 @@ func Isolation(ctx context.Context, cfg IsolationConfig) (report *IsolationRepor
 	if err != nil {
 		return nil, fmt.Errorf("isolation: %w", err)
 	}
-	sched, err := scheduler.New(scheduler.Config{Budget: scheduler.Budget{Tier: tier}, Signals: m, Threads: m.threads, Logger: cfg.Logger})
+	sched, err := scheduler.New(scheduler.Config{Budget: scheduler.Budget{Tier: tier}, Signals: m, Logger: cfg.Logger})
 	if err != nil {
 		return nil, err
 	}

@@ -243,8 +243,8 @@ func TestThePageIsWellFormedAndNeedsNothingElse(t *testing.T) {
 	})
 }
 
+// Not in parallel: a process has one CPU profile at a time.
 func TestProfilesAreWrittenForEachPhase(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	r := &rig{profile: dir}
 	stop, err := r.startProfile(2, KindPlain)

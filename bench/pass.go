@@ -76,7 +76,6 @@ func (r *rig) newLoop(ctx context.Context) (*loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start pipeline: %w", err)
 	}
-	r.meters.pipe.Store(first.pipe)
 	return &loop{rig: r, current: first}, nil
 }
 
@@ -109,7 +108,6 @@ func (l *loop) turn() {
 	}
 	old := l.current
 	l.current, l.next = l.next, nil
-	l.rig.meters.pipe.Store(l.current.pipe)
 	l.retire(old)
 }
 

@@ -145,7 +145,7 @@ func Pipeline(ctx context.Context, cfg PipelineConfig) (*PipelineReport, error) 
 	if err := r.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	s := &samples{lost: make(map[wire.Reason]int)}
+	s := &samples{lost: make(map[string]int)}
 	for round := range cfg.Rounds {
 		if err := r.round(ctx, round, s); err != nil {
 			return nil, fmt.Errorf("round %d: %w", round+1, err)

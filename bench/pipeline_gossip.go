@@ -17,6 +17,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	libp2pquic "github.com/libp2p/go-libp2p/p2p/transport/quic"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"aggnode/p2p"
 	"aggnode/pipeline"
@@ -26,7 +27,7 @@ import (
 // Settings of the bare library. They are those of package p2p, which gives the reasons, so that the node differs from the
 // bare receiver by what it does with a message and by nothing else.
 const (
-	bareValidateQueue   = 1024
+	bareValidateQueue   = 4096
 	bareValidateWorkers = 2
 	bareThrottleSlack   = 64 + bareValidateQueue
 	bareGlobalSlack     = 256
@@ -40,13 +41,15 @@ type receiver struct {
 	accepted func() int
 	all      <-chan struct{} // closed when every vote was accepted
 	stop     func() error
+	registry *prometheus.Registry // of the node's gossip
 }
 
 // startNode starts the node's end: package p2p over the passes, as in `aggnode run`.
 func startNode(ctx context.Context, v *slotVotes, p *passes) (*receiver, error) {
+	registry := prometheus.NewRegistry()
 	cfg := p2p.Config{
 		ListenIP: netip.AddrFrom4([4]byte{127, 0, 0, 1}), Port: p2p.AnyPort, Profile: v.profile,
-		Committees: uint64(len(p.pipes)), SlotDuration: voteSlotDuration,
+		Committees: uint64(len(p.pipes)), SlotDuration: voteSlotDuration, Registerer: registry,
 	}
 	if _, err := rand.Read(cfg.PrivateKey[:]); err != nil {
 		return nil, err
@@ -69,8 +72,28 @@ func startNode(ctx context.Context, v *slotVotes, p *passes) (*receiver, error) 
 	}
 	return &receiver{
 		address: node.Addrs()[0], accepted: func() int { return int(p.accepted.Load()) }, all: p.all,
-		stop: func() error { cancel(); return <-ended },
+		stop: func() error { cancel(); return <-ended }, registry: registry,
 	}, nil
+}
+
+// countShed adds the messages that gossip lost before the pipeline, by the library's reason.
+func countShed(registry *prometheus.Registry, lost map[string]int) error {
+	families, err := registry.Gather()
+	if err != nil {
+		return err
+	}
+	for _, f := range families {
+		if f.GetName() != "aggnode_pubsub_messages_refused_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			reason, n := m.GetLabel()[0].GetValue(), int(m.GetCounter().GetValue())
+			if n > 0 && reason != "ignored" && reason != "rejected" { // these are verdicts, which have a reason already
+				lost["gossip_"+reason] += n
+			}
+		}
+	}
+	return nil
 }
 
 // genesisStatus tells peers that the chain is at genesis.
@@ -116,9 +139,7 @@ func startBare(ctx context.Context, topics, votes int, limits pipeline.Limits) (
 
 // relay takes part in a topic's mesh without a subscription, whose reader would be part of what is measured.
 func relay(gossip *pubsub.PubSub, name string, accept pubsub.ValidatorEx, concurrency int) error {
-	err := gossip.RegisterTopicValidator(name, accept,
-		pubsub.WithValidatorConcurrency(concurrency), pubsub.WithValidatorTimeout(voteSlotDuration))
-	if err != nil {
+	if err := gossip.RegisterTopicValidator(name, accept, pubsub.WithValidatorConcurrency(concurrency)); err != nil {
 		return err
 	}
 	topic, err := gossip.Join(name)

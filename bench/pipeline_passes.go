@@ -42,9 +42,11 @@ type passes struct {
 	each  int           // votes of a pass
 	all   chan struct{} // closed when every vote was accepted
 
+	began time.Time
+
 	// One for each vote of each pass, written by the goroutine that holds the vote when it was accepted.
 	waits []time.Duration // from stage 1 to the verdict
-	ends  []time.Time     // of the verdict
+	ends  []time.Duration // from began to the verdict; 0: there was none
 
 	accepted atomic.Int64
 	checks   atomic.Int64 // of batches
@@ -69,7 +71,8 @@ func voteClock() *chain.Clock {
 func startPasses(ctx context.Context, v *slotVotes, n, workers int, checker attestationChecker) (*passes, error) {
 	p := &passes{
 		clock: voteClock(), each: len(v.messages), all: make(chan struct{}), lost: make(map[wire.Reason]int),
-		waits: make([]time.Duration, n*len(v.messages)), ends: make([]time.Time, n*len(v.messages)),
+		waits: make([]time.Duration, n*len(v.messages)), ends: make([]time.Duration, n*len(v.messages)),
+		began: time.Now(),
 	}
 	// The tree holds genesis, for which all vote.
 	tree, err := chain.NewTree(chain.Config{Profile: v.profile, Validators: v.registry.Len(), GenesisRoot: v.genesisRoot}, p.clock)
@@ -117,6 +120,11 @@ func (p *passes) Screen(topic wire.Topic, peer string, payload []byte) (*pipelin
 	return item, out
 }
 
+// Enqueue is the end of stage 1.
+func (p *passes) Enqueue(ctx context.Context, item *pipeline.Item) {
+	p.pipes[item.Subnet].Enqueue(ctx, item)
+}
+
 // Submit is stage 2.
 func (p *passes) Submit(ctx context.Context, item *pipeline.Item) pipeline.Outcome {
 	pass := int(item.Subnet)
@@ -126,8 +134,8 @@ func (p *passes) Submit(ctx context.Context, item *pipeline.Item) pipeline.Outco
 		return out
 	}
 	place := pass*p.each + int(item.Attestation.ValidatorIndex)
-	p.ends[place] = time.Now()
-	p.waits[place] = p.clock.Now().Sub(item.Arrival)
+	end := time.Now()
+	p.ends[place], p.waits[place] = end.Sub(p.began), end.Sub(item.Arrival)
 	if p.accepted.Add(1) == int64(len(p.ends)) {
 		close(p.all)
 	}
@@ -151,7 +159,7 @@ func (p *passes) Limits() pipeline.Limits { return p.pipes[0].Limits() }
 func (p *passes) verdicts() []time.Duration {
 	var waits []time.Duration
 	for place, end := range p.ends {
-		if !end.IsZero() {
+		if end != 0 {
 			waits = append(waits, p.waits[place])
 		}
 	}
@@ -165,8 +173,8 @@ func (p *passes) batch() float64 { return ratio(float64(p.accepted.Load()), floa
 func (p *passes) delays(begin time.Time, rate int) []time.Duration {
 	var delays []time.Duration
 	for place, end := range p.ends {
-		if !end.IsZero() {
-			delays = append(delays, end.Sub(begin.Add(atRate(place, rate))))
+		if end != 0 {
+			delays = append(delays, p.began.Add(end).Sub(begin.Add(atRate(place, rate))))
 		}
 	}
 	return pool(delays)

@@ -29,10 +29,6 @@ func (r *pipelineRig) report(s *samples) *PipelineReport {
 	for i := range pairs {
 		pairs[i] = ratio(s.node[i].us(n), s.bare[i].us(n))
 	}
-	reasons := make(map[string]int)
-	for reason, count := range s.lost {
-		reasons[reason.String()] = count
-	}
 	return &PipelineReport{
 		CPUModel: cpuModel(), Cores: runtime.GOMAXPROCS(0), Scheme: xmss.Blake2s.String(),
 		Validators: r.cfg.Validators, Passes: r.cfg.Passes, Rounds: r.cfg.Rounds, Rate: r.cfg.Rate,
@@ -41,7 +37,7 @@ func (r *pipelineRig) report(s *samples) *PipelineReport {
 		VotesPerS:    medianOf(s.spans, func(d time.Duration) float64 { return ratio(float64(n), d.Seconds()) }),
 		VerdictP50MS: milliseconds(quantile(s.verdicts, 0.50)), VerdictP99MS: milliseconds(quantile(s.verdicts, 0.99)),
 		DelayP50MS: milliseconds(quantile(s.delays, 0.50)), DelayP99MS: milliseconds(quantile(s.delays, 0.99)),
-		Batch: median(s.batches), Dropped: r.cfg.Rounds*n - len(s.verdicts), Reasons: reasons,
+		Batch: median(s.batches), Dropped: r.cfg.Rounds*n - len(s.verdicts), Reasons: s.lost,
 		Allocs: allocs(s.node), BareAllocs: allocs(s.bare), BareDropped: r.cfg.Rounds*n - s.acceptedByBare,
 		SenderUS: medianOf(s.senderCPU, func(d time.Duration) float64 { return cost{cpu: d}.us(n) }),
 

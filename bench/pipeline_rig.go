@@ -12,7 +12,6 @@ import (
 
 	"aggnode/pipeline"
 	"aggnode/verify"
-	"aggnode/wire"
 )
 
 // samples are the measurements of the rounds.
@@ -25,7 +24,7 @@ type samples struct {
 	spans            []time.Duration // from when the first vote was due to the last verdict
 	batches          []float64       // mean votes of a check
 	verdicts, delays []time.Duration // of each vote
-	lost             map[wire.Reason]int
+	lost             map[string]int  // by reason
 
 	// In this process.
 	batchesDirect  []float64
@@ -161,11 +160,11 @@ func (r *pipelineRig) node(ctx context.Context, s *samples) error {
 	s.batches = append(s.batches, p.batch())
 	s.verdicts = append(s.verdicts, p.verdicts()...)
 	s.delays = append(s.delays, p.delays(sent.Begin, r.cfg.Rate)...)
-	s.spans = append(s.spans, slices.MaxFunc(p.ends, time.Time.Compare).Sub(sent.Begin))
+	s.spans = append(s.spans, p.began.Add(slices.Max(p.ends)).Sub(sent.Begin))
 	for reason, n := range p.lost {
-		s.lost[reason] += n
+		s.lost[reason.String()] += n
 	}
-	return nil
+	return countShed(to.registry, s.lost)
 }
 
 // stream has the sender send all votes to a receiver and measures from before the first to after the last.

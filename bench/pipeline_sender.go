@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// senderOutboundQueue is the number of frames that may wait for the receiver: the sender stands for many peers, and what
-	// it loses would be laid to the receiver.
-	senderOutboundQueue = 1 << 16
+	// senderSlack is added to the votes of a stream for the frames that may wait for the receiver. All of them may: the sender
+	// stands for many peers, and what it loses would be laid to the receiver.
+	senderSlack = 1024
 	// meetTimeout bounds the time until the receiver's subscriptions have come, which takes a few round trips.
 	meetTimeout = 30 * time.Second
 	// senderTimeout bounds the wait for the next line of the sender beyond the length of its play.
@@ -57,7 +57,7 @@ func SendVotes(ctx context.Context, cfg SenderConfig, in io.Reader, out io.Write
 	defer func() { _ = lib.Close() }() // the process ends with it
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	gossip, err := newBareGossip(ctx, lib, cfg.Passes, senderOutboundQueue)
+	gossip, err := newBareGossip(ctx, lib, cfg.Passes, cfg.Passes*len(messages)+senderSlack)
 	if err != nil {
 		return err
 	}

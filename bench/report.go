@@ -134,7 +134,11 @@ func newIsolationReport(all []*phase, m machine) *IsolationReport {
 			idle = append(idle, quantile(pool(p.single.accepted()), 0.5))
 		}
 	}
-	r.doubts = doubts(idle, r.RatioPlainP50)
+	least := minPlainRatio
+	if m.verifier == checkNative {
+		least = minNativeRatio
+	}
+	r.doubts = doubts(idle, r.RatioPlainP50, least)
 	r.Conclusive = len(r.doubts) == 0
 	return r
 }

@@ -88,7 +88,7 @@ func TestWhenAMeasurementIsConclusive(t *testing.T) {
 		{"no round", nil, 1.8, 1},
 		{"a round without checks", []time.Duration{0, 15 * ms}, 1.8, 1},
 	} {
-		require.Len(t, doubts(c.idle, c.plain), c.want, c.name)
+		require.Len(t, doubts(c.idle, c.plain, minPlainRatio), c.want, c.name)
 	}
 }
 

@@ -128,8 +128,7 @@ func (n *Node) makeChecks() error {
 	n.signals = &signals{n: n}
 	if n.sched, err = scheduler.New(scheduler.Config{
 		Budget: cfg.placed(cfg.Budget), MemoryMax: cfg.ProverMemory,
-		Signals: n.signals, Threads: func() []int { return n.pipe.Threads() },
-		Logger: n.component("scheduler"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/scheduler"),
+		Signals: n.signals, Logger: n.component("scheduler"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/scheduler"),
 	}); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,6 +103,12 @@ func TestWhoChecksFollowsSettingAndBackend(t *testing.T) {
 			require.Equal(t, c.native, n.backend.arbiter.IsNative())
 			require.Equal(t, c.compare, n.backend.compare)
 			require.Equal(t, c.child, n.backend.verifierChild != nil)
+			var names []string
+			for _, s := range n.stages() {
+				names = append(names, s.name)
+			}
+			require.Equal(t, c.child, slices.Contains(names, "verifier"))
+			require.Equal(t, c.compare, slices.Contains(names, "arbiter"))
 		})
 	}
 	cfg := newTestNetwork(t, 1, 2, wire.SchemeBlake2s).config(t, 0)

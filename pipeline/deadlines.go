@@ -96,11 +96,11 @@ func (p *Pipeline) keepTime(ctx context.Context) {
 func (p *Pipeline) runDue() time.Duration {
 	p.mu.Lock()
 	now := p.clock.Now()
-	p.advanceLocked()
+	p.advanceLocked(now)
 	p.expireLocked(now)
 	next := p.clock.SlotStart(p.slot + 1)
-	if p.clock.BeforeGenesis() {
-		next = p.clock.SlotStart(0)
+	if now.Before(p.genesis) {
+		next = p.genesis
 	}
 	if len(p.deadlines) > 0 && p.deadlines[0].due.Before(next) {
 		next = p.deadlines[0].due

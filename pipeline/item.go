@@ -11,11 +11,11 @@ import (
 // Item is one message on its way through the pipeline. Screen makes the inbound
 // ones; for SubmitLocal the caller fills in one of Attestation, Aggregate and
 // Block and nothing else. An item is submitted once. Its exported fields, and
-// what they point to, are immutable from then on.
+// what they point to, are immutable once it is enqueued.
 type Item struct {
 	Class Class
 	Slot  wire.Slot
-	// Peer is the peer that delivered it, opaque; "" is ourselves.
+	// Peer is the peer that delivered it, opaque bytes; "" is ourselves.
 	Peer string
 	// Subnet is that of the topic, for votes.
 	Subnet wire.SubnetID
@@ -35,9 +35,10 @@ type Item struct {
 
 	kind      kind
 	checkOnly bool          // self-check of a proof: no sink
+	submitted bool          // by its one caller
 	done      chan struct{} // closed when the outcome is there
 	screened  time.Duration // time that stage 1 took
-	span      trace.SpanContext
+	span      trace.Span    // nil: not traced
 
 	// immutable once submitted
 	seq     uint64

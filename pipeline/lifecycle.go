@@ -97,7 +97,7 @@ func (p *Pipeline) lapseLocked(it *Item, now time.Time) {
 	case stateQueued:
 		if it.Class == ClassAttestation && now.Before(it.useful) {
 			p.queue.attestations.lapse(it)
-			p.endLocked(it, r)
+			p.endLocked(it, r, now)
 			p.setDueLocked(it, it.useful)
 
 			return
@@ -105,7 +105,7 @@ func (p *Pipeline) lapseLocked(it *Item, now time.Time) {
 		p.queue.remove(it)
 	case stateReleased:
 		if !it.ended && now.Before(it.useful) {
-			p.endLocked(it, r)
+			p.endLocked(it, r, now)
 			p.setDueLocked(it, it.useful)
 
 			return
@@ -114,7 +114,7 @@ func (p *Pipeline) lapseLocked(it *Item, now time.Time) {
 	case stateParked:
 		r = wire.ReasonUnknownHead
 		if until := p.poolUntil(it); !it.ended && now.Before(until) {
-			p.endLocked(it, r)
+			p.endLocked(it, r, now)
 			p.setDueLocked(it, until)
 
 			return
@@ -123,11 +123,11 @@ func (p *Pipeline) lapseLocked(it *Item, now time.Time) {
 	case stateLate:
 		p.queue.remove(it)
 	case stateRunning:
-		p.endLocked(it, r) // what the worker finds still feeds the pool
+		p.endLocked(it, r, now) // what the worker finds still feeds the pool
 
 		return
 	case stateNew, stateGone:
-		p.endLocked(it, r)
+		p.endLocked(it, r, now)
 
 		return
 	}
@@ -135,7 +135,7 @@ func (p *Pipeline) lapseLocked(it *Item, now time.Time) {
 }
 
 // endLocked gives an item its outcome, once.
-func (p *Pipeline) endLocked(it *Item, r wire.Reason) {
+func (p *Pipeline) endLocked(it *Item, r wire.Reason, now time.Time) {
 	if it.ended {
 		return
 	}
@@ -146,7 +146,7 @@ func (p *Pipeline) endLocked(it *Item, r wire.Reason) {
 	p.inFlight[it.Class]--
 	p.tally.add(it.Class, r)
 	p.metrics.end(it.Class, r)
-	p.metrics.verdictTime[it.Class].Observe(p.clock.Now().Sub(it.Arrival).Seconds())
+	p.metrics.verdictTime[it.Class].Observe(now.Sub(it.Arrival).Seconds())
 	p.note("end", it)
 	close(it.done)
 }
@@ -161,11 +161,14 @@ func (p *Pipeline) goneLocked(it *Item) {
 }
 
 // finishLocked ends an item that goes nowhere from here.
-func (p *Pipeline) finishLocked(it *Item, r wire.Reason) {
+func (p *Pipeline) finishLocked(it *Item, r wire.Reason) { p.finishAtLocked(it, r, p.clock.Now()) }
+
+// finishAtLocked is finishLocked where the time is known.
+func (p *Pipeline) finishAtLocked(it *Item, r wire.Reason, now time.Time) {
 	if VerdictOf(r) == Reject {
 		p.blameLocked(it)
 	}
-	p.endLocked(it, r)
+	p.endLocked(it, r, now)
 	p.goneLocked(it)
 }
 

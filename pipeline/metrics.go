@@ -28,14 +28,15 @@ const reasonCount = int(wire.ReasonUnverified) + 1
 // metrics are the exported figures. Handles are looked up once, the hot path
 // indexes arrays.
 type metrics struct {
-	received    [classEnd]prometheus.Counter
-	ended       [classEnd][reasonCount]prometheus.Counter
-	wait        [classEnd]prometheus.Observer
-	verdictTime [classEnd]prometheus.Observer
-	size        [classEnd]prometheus.Observer
-	late        [classEnd]prometheus.Counter
-	batch       prometheus.Histogram
-	republished prometheus.Counter
+	received       [classEnd]prometheus.Counter
+	ended          [classEnd][reasonCount]prometheus.Counter
+	wait           [classEnd]prometheus.Observer
+	verdictTime    [classEnd]prometheus.Observer
+	size           [classEnd]prometheus.Observer
+	late           [classEnd]prometheus.Counter
+	batch          prometheus.Histogram
+	aggregateBatch prometheus.Histogram
+	republished    prometheus.Counter
 
 	validAttestations   prometheus.Counter
 	invalidAttestations prometheus.Counter
@@ -70,6 +71,9 @@ func newMetrics(reg prometheus.Registerer, p *Pipeline) (*metrics, error) {
 	m := &metrics{
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "aggnode_pipeline_batch_size", Help: "Votes whose signatures were checked in one call.", Buckets: batchBuckets,
+		}),
+		aggregateBatch: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "aggnode_pipeline_aggregate_batch_size", Help: "Aggregates whose proofs were checked in one call.", Buckets: batchBuckets[:4],
 		}),
 		republished: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "aggnode_pipeline_republished_total", Help: "Items published again because their block came after their verdict.",
@@ -110,7 +114,7 @@ func newMetrics(reg prometheus.Registerer, p *Pipeline) (*metrics, error) {
 		}
 	}
 	all := []prometheus.Collector{
-		m.batch, m.republished, m.validAttestations, m.invalidAttestations, m.validationTime,
+		m.batch, m.aggregateBatch, m.republished, m.validAttestations, m.invalidAttestations, m.validationTime,
 		received, ended, wait, verdict, late, newGauges(p),
 	}
 	for c, name := range map[Class]string{ClassBlock: "block", ClassAttestation: "attestation", ClassAggregate: "aggregation"} {

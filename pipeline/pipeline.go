@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,8 +20,6 @@ import (
 // clock tells the time of the network. chain.Clock is one.
 type clock interface {
 	Now() time.Time
-	BeforeGenesis() bool
-	At() (wire.Slot, wire.Interval) // both 0 before genesis
 	SlotStart(wire.Slot) time.Time
 }
 
@@ -70,7 +66,7 @@ type Config struct {
 	Subnets []wire.SubnetID
 	// Workers is the number of verify workers; 0 means GOMAXPROCS.
 	Workers int
-	// SlotDuration is the length of a slot.
+	// SlotDuration is the length of a slot, that of the clock.
 	SlotDuration time.Duration
 	// AggregateBatch says how many aggregates the verifier may get at once, when
 	// many wait: more than one where it shares work between proofs. It is asked with
@@ -146,6 +142,7 @@ type Pipeline struct {
 	cfg      Config
 	limits   Limits
 	interval time.Duration
+	genesis  time.Time // start of slot 0
 	clock    clock
 	verifier verifier
 	head     headView
@@ -191,6 +188,7 @@ func New(cfg Config, clock clock, verifier verifier, head headView, sink sink) (
 		cfg:      cfg,
 		limits:   limits,
 		interval: cfg.SlotDuration / wire.IntervalsPerSlot,
+		genesis:  clock.SlotStart(0),
 		clock:    clock,
 		verifier: verifier,
 		head:     head,
@@ -204,7 +202,7 @@ func New(cfg Config, clock clock, verifier verifier, head headView, sink sink) (
 	}
 	p.queue.sharing = cfg.AggregateBatch
 	p.work.L = &p.mu
-	p.advanceLocked()
+	p.advanceLocked(clock.Now())
 	p.tally.slot = p.slot
 	var err error
 	if p.metrics, err = newMetrics(cfg.Registerer, p); err != nil {
@@ -212,25 +210,6 @@ func New(cfg Config, clock clock, verifier verifier, head headView, sink sink) (
 	}
 
 	return p, nil
-}
-
-// Threads returns the kernel's ids of the threads that the workers run on, for
-// those who read what the kernel accounts to them. The runtime moves workers, as
-// all goroutines, from thread to thread, so these are all threads of the process;
-// none where the system does not list them.
-func (p *Pipeline) Threads() []int {
-	entries, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return nil
-	}
-	tids := make([]int, 0, len(entries))
-	for _, e := range entries {
-		if tid, err := strconv.Atoi(e.Name()); err == nil {
-			tids = append(tids, tid)
-		}
-	}
-
-	return tids
 }
 
 // VotesWait reports whether a vote waits for a worker, for background work that
@@ -295,8 +274,9 @@ func (p *Pipeline) stop() {
 	for _, it := range waiting[parked:] {
 		p.park.remove(it)
 	}
+	now := p.clock.Now()
 	for _, it := range waiting {
-		p.endLocked(it, wire.ReasonStopping)
+		p.endLocked(it, wire.ReasonStopping, now)
 		p.goneLocked(it)
 	}
 	p.work.Broadcast()
@@ -311,8 +291,8 @@ func (p *Pipeline) HeadImported(root wire.Root) {
 	if p.stopping {
 		return
 	}
-	p.advanceLocked()
 	now := p.clock.Now()
+	p.advanceLocked(now)
 	p.expireLocked(now)
 	for _, it := range p.park.release(root) {
 		p.note("release", it)
@@ -336,16 +316,27 @@ func (p *Pipeline) HeadImported(root wire.Root) {
 
 // PeerScore returns what a peer delivered in the current and the previous slot.
 func (p *Pipeline) PeerScore(peer string) PeerScore {
-	slot, _ := p.clock.At()
+	slot, _ := p.at(p.clock.Now())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
 	return p.peers.score(peer, slot)
 }
 
+// at returns the slot and the interval of a time, both 0 before genesis. The clock
+// is read once for all that is asked about one moment.
+func (p *Pipeline) at(now time.Time) (wire.Slot, wire.Interval) {
+	since := now.Sub(p.genesis)
+	if since < 0 {
+		return 0, 0
+	}
+
+	return wire.Slot(since / p.cfg.SlotDuration), wire.Interval(since % p.cfg.SlotDuration / p.interval)
+}
+
 // advanceLocked moves everything that is kept by slot to the current one.
-func (p *Pipeline) advanceLocked() {
-	slot, _ := p.clock.At()
+func (p *Pipeline) advanceLocked(now time.Time) {
+	slot, _ := p.at(now)
 	if slot <= p.slot {
 		return
 	}

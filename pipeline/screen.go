@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"aggnode/wire"
 )
@@ -80,7 +81,7 @@ func (p *Pipeline) screenAttestation(it *Item) wire.Reason {
 	if uint64(a.ValidatorIndex) >= uint64(p.cfg.Validators) {
 		return wire.ReasonUnknownValidator
 	}
-	if r := p.inWindow(it.Slot, attestationSlots); r != wire.ReasonNone {
+	if r := p.inWindow(it, attestationSlots); r != wire.ReasonNone {
 		return r
 	}
 	if wire.SubnetOf(a.ValidatorIndex, p.cfg.Committees) != it.Subnet {
@@ -109,7 +110,7 @@ func (p *Pipeline) screenAggregate(it *Item) wire.Reason {
 	case uint64(highest) >= uint64(p.cfg.Validators):
 		return wire.ReasonUnknownValidator
 	}
-	if r := p.inWindow(it.Slot, aggregateSlots); r != wire.ReasonNone {
+	if r := p.inWindow(it, aggregateSlots); r != wire.ReasonNone {
 		return r
 	}
 	it.DataRoot = a.Data.HashTreeRoot()
@@ -128,7 +129,7 @@ func (p *Pipeline) screenBlock(it *Item) wire.Reason {
 		return decodeReason(err)
 	}
 	it.Block, it.Slot = b, b.Block.Slot
-	if it.Slot > p.latestSlot() {
+	if it.Slot > p.latestSlot(it.Arrival) {
 		if p.cfg.EarlyBlock != nil {
 			p.cfg.EarlyBlock(it.Slot)
 		}
@@ -153,8 +154,8 @@ func decodeReason(err error) wire.Reason {
 // latestSlot returns the newest slot that may be voted for: from one interval
 // before its start. That is data.slot <= (store_time+1)/5 of leanSpec
 // fork_choice.py, in slot units, so that no slot number on the wire overflows.
-func (p *Pipeline) latestSlot() wire.Slot {
-	slot, interval := p.clock.At()
+func (p *Pipeline) latestSlot(now time.Time) wire.Slot {
+	slot, interval := p.at(now)
 	if interval == wire.IntervalsPerSlot-1 {
 		slot++
 	}
@@ -162,17 +163,17 @@ func (p *Pipeline) latestSlot() wire.Slot {
 	return slot
 }
 
-// inWindow says whether a slot is within the window of its class: not more than
-// one interval ahead, and less than behind slots old.
-func (p *Pipeline) inWindow(slot, behind wire.Slot) wire.Reason {
-	if p.clock.BeforeGenesis() && (slot > 0 || p.clock.SlotStart(0).Sub(p.clock.Now()) > p.interval) {
+// inWindow says whether the slot of an item that arrives is within the window of
+// its class: not more than one interval ahead, and less than behind slots old.
+func (p *Pipeline) inWindow(it *Item, behind wire.Slot) wire.Reason {
+	if early := p.genesis.Sub(it.Arrival); early > 0 && (it.Slot > 0 || early > p.interval) {
 		return wire.ReasonEarly
 	}
-	now, _ := p.clock.At()
+	now, _ := p.at(it.Arrival)
 	switch {
-	case slot > p.latestSlot():
+	case it.Slot > p.latestSlot(it.Arrival):
 		return wire.ReasonEarly
-	case now >= behind && slot <= now-behind:
+	case now >= behind && it.Slot <= now-behind:
 		return wire.ReasonStale
 	}
 
@@ -187,7 +188,7 @@ func (p *Pipeline) screenedOut(c Class, k kind, peer string, r wire.Reason) {
 	defer p.mu.Unlock()
 	p.tally.add(c, r)
 	if VerdictOf(r) == Reject && c != ClassLocal {
-		slot, _ := p.clock.At()
+		slot, _ := p.at(p.clock.Now())
 		p.peers.record(peer, slot).reject(k)
 	}
 }

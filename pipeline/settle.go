@@ -116,15 +116,16 @@ func (p *Pipeline) creditLocked(it *Item) {
 func (p *Pipeline) deliver(items ...*Item) {
 	var missed []*Item
 	p.mu.Lock()
+	now := p.clock.Now()
 	for _, it := range items {
 		if it.ended {
 			p.metrics.late[it.Class].Inc()
 			p.note("late", it)
-			if it.outcome.Reason == wire.ReasonUnknownHead && it.Class != ClassLocal && p.clock.Now().Before(it.useful) {
+			if it.outcome.Reason == wire.ReasonUnknownHead && it.Class != ClassLocal && now.Before(it.useful) {
 				missed = append(missed, it)
 			}
 		}
-		p.finishLocked(it, wire.ReasonNone)
+		p.finishAtLocked(it, wire.ReasonNone, now)
 	}
 	p.mu.Unlock()
 	if p.cfg.Republish == nil {

@@ -13,10 +13,59 @@ import (
 // attestationSpans is how many votes there are to one span.
 const attestationSpans = 64
 
+// Enqueue puts an item that Screen returned where it waits for a worker, in
+// microseconds, and Submit gets the outcome. Without it Submit does both. A burst
+// that one goroutine enqueues is a batch to the worker that it wakes, and has its
+// outcomes by the time that the goroutines which wait for them first run. ctx is
+// that of the trace alone.
+func (p *Pipeline) Enqueue(ctx context.Context, it *Item) {
+	if it.done != nil {
+		panic("pipeline: item enqueued twice")
+	}
+	it.done = make(chan struct{}) // only ever closed
+	if it.kind == kindUnknown || it.Class == ClassUnknown || it.Class >= classEnd {
+		it.outcome = p.refuseNew(it, wire.ReasonInternalError)
+		close(it.done)
+
+		return
+	}
+	if p.isTraced(it) {
+		p.startSpan(ctx, it)
+	}
+	p.place(it)
+}
+
 // Submit takes an item that Screen returned, and waits for its outcome: until a
 // worker has it, it has to make room, its deadline comes or ctx ends. It never
 // waits longer than the verdict deadline of the class.
-func (p *Pipeline) Submit(ctx context.Context, it *Item) Outcome { return p.submit(ctx, it) }
+func (p *Pipeline) Submit(ctx context.Context, it *Item) Outcome {
+	if it.submitted {
+		panic("pipeline: item submitted twice")
+	}
+	it.submitted = true
+	if it.done == nil {
+		p.Enqueue(ctx, it)
+	}
+	select {
+	case <-it.done:
+	default:
+		p.await(ctx, it)
+	}
+	if it.span != nil {
+		endSpan(it)
+	}
+
+	return it.outcome // written before done was closed
+}
+
+// await returns when an item has its outcome.
+func (p *Pipeline) await(ctx context.Context, it *Item) {
+	select {
+	case <-it.done:
+	case <-ctx.Done():
+		p.giveUp(it)
+	}
+}
 
 // SubmitLocal takes a vote, an aggregate or a block of our own and waits as
 // Submit does. It is checked like any other (invariant 5), recorded as verified
@@ -46,7 +95,7 @@ func (p *Pipeline) SubmitLocal(ctx context.Context, it *Item) Outcome {
 		it.Size = len(it.Aggregate.Proof)
 	}
 
-	return p.submit(ctx, it)
+	return p.Submit(ctx, it)
 }
 
 // CheckAggregate checks a proof that we made, before inbound ones, and hands it
@@ -57,68 +106,50 @@ func (p *Pipeline) CheckAggregate(ctx context.Context, a *wire.SignedAggregate) 
 	return p.SubmitLocal(ctx, it).Reason
 }
 
-func (p *Pipeline) submit(ctx context.Context, it *Item) (out Outcome) {
-	if it.kind == kindUnknown || it.Class == ClassUnknown || it.Class >= classEnd {
-		return p.refuseNew(it, wire.ReasonInternalError)
-	}
-	ctx, span := p.startSpan(ctx, it)
-	if span != nil {
-		defer func() {
-			span.SetAttributes(attribute.String("verdict", out.Verdict.String()), attribute.String("reason", out.Reason.String()))
-			span.End()
-		}()
-	}
-	if it.done != nil {
-		panic("pipeline: item submitted twice")
-	}
-	it.done = make(chan struct{}) // only ever closed
-	p.place(it)
-	select {
-	case <-it.done:
-	case <-ctx.Done():
-		p.giveUp(it)
-	}
-
-	return it.outcome // written before done was closed, or by giveUp at the latest
-}
-
-// startSpan starts the span of an aggregate, and of one vote in attestationSpans; nil
-// for the other items. It is in the trace of its data root, without a parent unless
-// the caller has one.
-func (p *Pipeline) startSpan(ctx context.Context, it *Item) (context.Context, trace.Span) {
+// isTraced tells whether an item gets a span: an aggregate, and one vote in
+// attestationSpans.
+func (p *Pipeline) isTraced(it *Item) bool {
 	switch it.kind {
 	case kindUnknown, kindBlock:
-		return ctx, nil
 	case kindAttestation:
-		if p.sampled.Add(1)%attestationSpans != 0 {
-			return ctx, nil
-		}
+		return p.sampled.Add(1)%attestationSpans == 0
 	case kindAggregate:
+		return true
 	}
+
+	return false
+}
+
+// startSpan gives an item its span, unless nobody records. It is in the trace of its
+// data root, without a parent unless the caller has one.
+func (p *Pipeline) startSpan(ctx context.Context, it *Item) {
 	if !trace.SpanContextFromContext(ctx).IsValid() { // a self-check is below its job
 		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
 			TraceID: wire.TraceID(p.cfg.Network, it.Slot, it.DataRoot), TraceFlags: trace.FlagsSampled, Remote: true,
 		}))
 	}
-	ctx, span := p.cfg.Tracer.Start(ctx, it.kind.String())
+	_, span := p.cfg.Tracer.Start(ctx, it.kind.String())
 	if !span.IsRecording() {
-		return ctx, nil
+		return
 	}
 	span.SetAttributes(attribute.Int64("slot", int64(it.Slot)), attribute.String("data_root", it.DataRoot.Short()),
 		attribute.String("class", it.Class.String()), attribute.Int("size", it.Size))
-	it.span = span.SpanContext()
+	it.span = span
+}
 
-	return ctx, span
+// endSpan ends the span of an item that has its outcome.
+func endSpan(it *Item) {
+	it.span.SetAttributes(attribute.String("verdict", it.outcome.Verdict.String()), attribute.String("reason", it.outcome.Reason.String()))
+	it.span.End()
 }
 
 // beginLocked counts an item in and sets its deadlines.
-func (p *Pipeline) beginLocked(it *Item) {
-	now := p.clock.Now()
+func (p *Pipeline) beginLocked(it *Item, now time.Time) {
 	if it.Arrival.IsZero() {
 		it.Arrival = now
 	}
 	it.answer, it.useful = p.deadlinesOf(it)
-	p.advanceLocked()
+	p.advanceLocked(now)
 	p.seq++
 	it.seq = p.seq
 	it.peer = p.peers.record(it.Peer, p.slot)
@@ -185,8 +216,9 @@ func (p *Pipeline) place(it *Item) {
 	if it.kind != kindAggregate || it.checkOnly {
 		p.mu.Lock() // once: every vote comes by here
 		defer p.mu.Unlock()
-		p.beginLocked(it)
-		p.enterLocked(it, wire.ReasonNone, wire.Root{}, 0)
+		now := p.clock.Now()
+		p.beginLocked(it, now)
+		p.enterLocked(it, now, wire.ReasonNone, wire.Root{}, 0)
 
 		return
 	}
@@ -202,21 +234,20 @@ func (p *Pipeline) place(it *Item) {
 func (p *Pipeline) begin(it *Item) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.beginLocked(it)
+	p.beginLocked(it, p.clock.Now())
 }
 
 func (p *Pipeline) enter(it *Item, r wire.Reason, missing wire.Root, imports uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	return p.enterLocked(it, r, missing, imports)
+	return p.enterLocked(it, p.clock.Now(), r, missing, imports)
 }
 
 // enterLocked queues an item, parks it or ends it. It answers false when blocks
 // were imported since the head view was asked: the block may have come just before
 // the item would have been parked, and nobody would call it again.
-func (p *Pipeline) enterLocked(it *Item, r wire.Reason, missing wire.Root, imports uint64) bool {
-	now := p.clock.Now()
+func (p *Pipeline) enterLocked(it *Item, now time.Time, r wire.Reason, missing wire.Root, imports uint64) bool {
 	p.expireLocked(now)
 	switch {
 	case p.stopping:

@@ -57,8 +57,8 @@ func (w *worker) take() bool {
 		if p.stopping {
 			return false
 		}
-		p.advanceLocked()
 		now := p.clock.Now()
+		p.advanceLocked(now)
 		p.expireLocked(now)
 		if w.items = p.queue.take(w.items[:0]); len(w.items) > 0 {
 			w.took = now
@@ -316,6 +316,7 @@ func (w *worker) aggregates(ctx context.Context, batch []*Item) {
 		return
 	}
 	w.awaitAnswers()
+	w.p.metrics.aggregateBatch.Observe(float64(len(w.asked)))
 	w.measured(batch[0], func() { w.p.verifier.Aggregates(check, w.proofs, w.out) })
 	for i, it := range w.asked {
 		ends[i]()
@@ -362,10 +363,10 @@ func (w *worker) conclude(ctx context.Context, it *Item, r wire.Reason) {
 
 // startCheck starts the span of a check under that of its item, if it has one.
 func (p *Pipeline) startCheck(ctx context.Context, it *Item) (context.Context, func()) {
-	if !it.span.IsValid() {
+	if it.span == nil {
 		return ctx, func() {}
 	}
-	ctx, span := p.cfg.Tracer.Start(trace.ContextWithSpanContext(ctx, it.span), "check")
+	ctx, span := p.cfg.Tracer.Start(trace.ContextWithSpan(ctx, it.span), "check")
 
 	return ctx, func() { span.End() }
 }

@@ -155,3 +155,45 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		aggregateProverBusy: aggregates.WithLabelValues("busy"),
 	}
 }
+
+// The judges, as a metric label.
+const (
+	judgeNative = iota
+	judgeChild
+	judges
+)
+
+// arbiterMetrics are those of an Arbiter.
+type arbiterMetrics struct {
+	checks                     [judges]prometheus.Observer
+	native                     prometheus.Gauge
+	comparisons, disagreements prometheus.Counter
+}
+
+func newArbiterMetrics(reg prometheus.Registerer) *arbiterMetrics {
+	if reg == nil {
+		reg = prometheus.NewRegistry()
+	}
+	checks := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "aggnode_proof_check_seconds",
+		Help:    "Time of one proof check where it was made, by who made it; comparisons of both are in both.",
+		Buckets: proofBuckets,
+	}, []string{"verifier"})
+	m := &arbiterMetrics{
+		checks: [judges]prometheus.Observer{checks.WithLabelValues("native"), checks.WithLabelValues("child")},
+		native: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "aggnode_verifier_native",
+			Help: "1 while proofs are checked in this process, 0 while a verifier child does.",
+		}),
+		comparisons: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "aggnode_verifier_comparisons_total",
+			Help: "Proofs that both the native check and the verifier child gave a verdict on.",
+		}),
+		disagreements: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "aggnode_verifier_disagreements_total",
+			Help: "Comparisons whose verdicts differed; after the first one the child checks.",
+		}),
+	}
+	reg.MustRegister(checks, m.native, m.comparisons, m.disagreements)
+	return m
+}

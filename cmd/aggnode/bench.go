@@ -24,7 +24,7 @@ func newBenchCommand() *cobra.Command {
 		Short: "Measure this machine: what proofs cost, and whether they slow checking",
 	}
 	cmd.AddCommand(newBenchIsolationCommand(), newBenchProverCommand(), newBenchXMSSCommand(), newBenchDutyCommand(),
-		newBenchPipelineCommand(), newBenchPipelineSendCommand(), newBenchCheckCommand())
+		newBenchPipelineCommand(), newBenchPipelineSendCommand(), newBenchCheckCommand(), newBenchFaultsCommand())
 	return cmd
 }
 

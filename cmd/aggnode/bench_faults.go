@@ -24,7 +24,8 @@ absent, at work, stopped in the middle of each job, killed in the middle of each
 times, or over its memory limit. The six take turns, --rounds times; the figures are pooled. After each
 phase the prover has to make a proof again. About five minutes.`,
 		Example: `  aggnode bench faults
-  aggnode bench faults --rounds 1 --json faults.json`,
+  aggnode bench faults --rounds 1 --json faults.json
+  aggnode bench faults --aggregate-verifier child`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -49,6 +50,7 @@ phase the prover has to make a proof again. About five minutes.`,
 	f.IntVar(&cfg.Rounds, "rounds", 0, "rounds of the six kinds of phase; default: 3, `N`")
 	f.DurationVar(&cfg.Phase, "phase", 0, "length of a phase; default: 12s, `DURATION`")
 	f.IntVar(&cfg.Workers, "workers", 0, "verify workers; default: one a core, `N`")
+	f.StringVar(&cfg.Verifier, "aggregate-verifier", "native", "who checks aggregates: native, or child (the installed package in a process of its own), `HOW`")
 	f.StringVar(&jsonFile, "json", "", "write the figures as JSON, `FILE`")
 	backend.flags(cmd)
 	return cmd
