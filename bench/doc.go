@@ -1,7 +1,8 @@
-// Package bench measures the node's parts as they are: how much proving slows checking, and what a proof costs.
+// Package bench measures the node's parts as they are: how much proving slows checking, what a proof, a signature and a
+// vote cost.
 //
-// It judges no network and runs no node: there is no gossip here, no chain beyond genesis and no key of anybody. What it
-// feeds is a recorded trace of one slot of a local network (testdata/trace, embedded), with 64 signed votes and 16
+// It judges no network and runs no node: there is no chain beyond genesis here and no key of anybody. Most of it feeds on
+// a recorded trace of one slot of a local network (testdata/trace, embedded), with 64 signed votes and 16
 // aggregates with real proofs, under the insecure keys of package netconfig/devkeys.
 //
 // # Isolation
@@ -35,6 +36,20 @@
 // Duty lets the node's signer do its duty in short slots around a change of subtrees, with the embedded keys, a real journal
 // and a real pipeline behind it, and notes when the last vote of each slot was encoded for the network. A load beside it is
 // placed as the node places its prover.
+//
+// # Faults
+//
+// Faults is Isolation's single checks beside a prover that is stopped or killed in each job, runs a third of the time, or takes
+// memory until it is over its limit.
+//
+// # XMSS
+//
+// XMSS times hashes, signatures, checks and subtrees on each path of package lanes, in turn, by the thread's own CPU time.
+//
+// # Pipeline
+//
+// Pipeline sends the votes of one slot through the real queue, in process and from a second process over QUIC, beside a
+// gossip receiver that accepts everything.
 //
 // # Captures
 //

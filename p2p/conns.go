@@ -165,7 +165,7 @@ func (h *Host) judgePeers(ctx context.Context, s *session) {
 			h.fault(p, faultGossip)
 		case <-ticker.C:
 			for _, p := range s.host.Network().Peers() {
-				score := h.pipe.PeerScore(p.String())
+				score := h.pipe.PeerScore(string(p))
 				c := h.book.judge(p, score.Rejected, score.Verified, s.tracer.takeDrops(p) > 0, time.Now())
 				if c != causeUnknown {
 					h.dismiss(p, c)

@@ -7,12 +7,13 @@
 //
 // The path of one gossip message: the event loop of pubsub computes its id
 // (wire.MessageID) and drops what was seen; one of two workers runs stage 1
-// (screen): it decompresses and asks the pipeline's Screen, which never waits;
-// a goroutine of the topic then runs stage 2 (submit), which waits for the
-// pipeline's verdict. After an ignore of stage 1 pubsub still calls stage 2,
-// which sees the marker in ValidatorData and returns at once. A message that was
-// accepted is forwarded by pubsub; nothing is ever published a second time by
-// hand, except a parked vote whose head arrived late (Republish).
+// (screen): it decompresses, asks the pipeline's Screen and puts the item into
+// its queue, neither of which waits; a goroutine of the topic then runs stage 2
+// (submit), which waits for the pipeline's verdict. After an ignore of stage 1
+// pubsub still calls stage 2, which finds no item in ValidatorData and returns at
+// once. A message that was accepted is forwarded by pubsub; nothing is ever published
+// a second time by hand, except a parked vote whose head arrived late (Republish).
+// The pipeline knows a peer by the bytes of its id; people see the text.
 //
 // Peers are judged on this package's own record and on the pipeline's count of
 // rejects, never by gossipsub scores: peer scoring is not configured at all, as

@@ -12,31 +12,23 @@ import (
 	"aggnode/wire"
 )
 
-// screened travels in ValidatorData from stage 1 to stage 2. Immutable.
-type screened struct {
-	// item is nil where stage 1 said no: pubsub calls stage 2 all the same
-	// after an ignore.
-	item    *pipeline.Item
-	arrived time.Time
-}
-
-// screen is stage 1, on the two validate workers of pubsub. It never waits.
+// screen is stage 1, on the two validate workers of pubsub. It never waits. It leaves
+// the item in ValidatorData, already in the pipeline's queue: what a frame brings is
+// there together before a worker looks, and most of the goroutines of stage 2, which
+// run after that, find their verdict. Where stage 1 says no it leaves nothing, and
+// stage 2, which pubsub calls all the same after an ignore, says no too.
 func (h *Host) screen(ctx context.Context, from peer.ID, msg *pubsub.Message) (result pubsub.ValidationResult) {
 	if from == h.id {
 		return pubsub.ValidationAccept // what we publish was checked where it was made
 	}
-	arrived := time.Now()
 	if !h.gate.enter() {
 		h.metrics.stopping.Inc()
-		msg.ValidatorData = screened{}
 
 		return pubsub.ValidationIgnore
 	}
 	defer h.gate.leave()
 	defer h.recoverAsIgnore("screen", &result)
 
-	// A panic below leaves this marker, which stage 2 respects.
-	msg.ValidatorData = screened{}
 	entry, ok := h.topics.byName[msg.GetTopic()]
 	if !ok {
 		return pubsub.ValidationIgnore // pubsub delivers subscribed topics alone
@@ -48,11 +40,12 @@ func (h *Host) screen(ctx context.Context, from peer.ID, msg *pubsub.Message) (r
 	if err != nil {
 		payload = nil
 	}
-	item, outcome := h.pipe.Screen(entry.topic, from.String(), payload)
+	item, outcome := h.pipe.Screen(entry.topic, string(from), payload)
 	if item == nil {
 		return h.validationResult(ctx, outcome.Verdict)
 	}
-	msg.ValidatorData = screened{item: item, arrived: arrived}
+	h.pipe.Enqueue(ctx, item)
+	msg.ValidatorData = item
 
 	return pubsub.ValidationAccept
 }
@@ -63,10 +56,11 @@ func (h *Host) submit(ctx context.Context, from peer.ID, msg *pubsub.Message) (r
 	if from == h.id {
 		return pubsub.ValidationAccept
 	}
-	seen, ok := msg.ValidatorData.(screened)
-	if !ok || seen.item == nil {
+	item, ok := msg.ValidatorData.(*pipeline.Item)
+	if !ok {
 		return pubsub.ValidationIgnore
 	}
+	msg.ValidatorData = nil // gossip keeps the message for seconds: not the item with it
 	if !h.gate.enter() {
 		h.metrics.stopping.Inc()
 
@@ -75,11 +69,10 @@ func (h *Host) submit(ctx context.Context, from peer.ID, msg *pubsub.Message) (r
 	defer h.gate.leave()
 	defer h.recoverAsIgnore("submit", &result)
 
-	outcome := h.pipe.Submit(ctx, seen.item)
+	outcome := h.pipe.Submit(ctx, item)
 	result = h.validationResult(ctx, outcome.Verdict)
 	if result == pubsub.ValidationAccept {
-		kind := h.topics.byName[msg.GetTopic()].topic.Kind
-		h.metrics.forwardDelay.WithLabelValues(kind.String()).Observe(time.Since(seen.arrived).Seconds())
+		h.metrics.forwardDelay[itemTopic(item).Kind].Observe(time.Since(item.Arrival).Seconds())
 	}
 
 	return result

@@ -28,6 +28,7 @@ var ErrNotRunning = errors.New("the p2p host is not running")
 // intake is where gossip goes: *pipeline.Pipeline.
 type intake interface {
 	Screen(topic wire.Topic, peer string, payload []byte) (*pipeline.Item, pipeline.Outcome)
+	Enqueue(ctx context.Context, item *pipeline.Item)
 	Submit(ctx context.Context, item *pipeline.Item) pipeline.Outcome
 	PeerScore(peer string) pipeline.PeerScore
 	Limits() pipeline.Limits
@@ -259,10 +260,11 @@ func (h *Host) newSession(runCtx, ctx context.Context, lib host.Host) (*session,
 	settings := newGossipSettings(h.pipe.Limits(), h.cfg.SlotDuration, h.topics.attestationTopics())
 	s := &session{ctx: runCtx, host: lib, tracer: newTracer(h.metrics), topics: make(map[string]*pubsub.Topic)}
 	opts := settings.options(h.topics, h.screen, s.tracer, h.limitMessages)
+	faults := &frameFaults{tracer: s.tracer}
 	opts = append(opts,
 		pubsub.WithLogger(slog.New(quietHandler{h.log.Handler()}).With("part", "pubsub")),
-		pubsub.WithRPCLogger(slog.New(frameFaults{tracer: s.tracer})))
-	ps, err := pubsub.NewGossipSub(ctx, lib, opts...)
+		pubsub.WithRPCLogger(slog.New(faults)))
+	ps, err := pubsub.NewGossipSub(ctx, gossipHost{Host: lib, faults: faults}, opts...)
 	if err != nil {
 		return nil, fmt.Errorf("start gossip: %w", err)
 	}

@@ -3,9 +3,6 @@ package p2p
 import (
 	"context"
 	"log/slog"
-	"strings"
-
-	"github.com/libp2p/go-libp2p/core/peer"
 )
 
 // quietHandler passes the gossip library's log on with Info turned into Debug:
@@ -43,46 +40,3 @@ func (q quietHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (q quietHandler) WithGroup(name string) slog.Handler {
 	return quietHandler{q.inner.WithGroup(name)}
 }
-
-// frameFaults listens to the frame log of the gossip library, the only place
-// where it tells which peer sent a frame that is broken, too long, or holds too
-// much control. It writes nothing.
-type frameFaults struct{ tracer *tracer }
-
-var _ slog.Handler = frameFaults{}
-
-// Enabled is true from Debug on: frames over the size limit are told there.
-func (f frameFaults) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle picks the lines that blame a peer; go-libp2p-pubsub v0.19 comm.go.
-func (f frameFaults) Handle(_ context.Context, r slog.Record) error {
-	isFault := r.Level >= slog.LevelWarn // "bogus rpc from", "RPC's control message is too large"
-	if !isFault && r.Message != "error reading rpc" {
-		return nil
-	}
-	var blamed peer.ID
-	r.Attrs(func(a slog.Attr) bool {
-		switch v := a.Value.Any().(type) {
-		case peer.ID:
-			blamed = v
-		case error:
-			isFault = isFault || strings.Contains(v.Error(), "message too large")
-		}
-
-		return true
-	})
-	if isFault && blamed != "" {
-		select {
-		case f.tracer.breaches <- blamed:
-		default:
-		}
-	}
-
-	return nil
-}
-
-// WithAttrs returns the handler itself: the library adds nothing that blames.
-func (f frameFaults) WithAttrs([]slog.Attr) slog.Handler { return f }
-
-// WithGroup returns the handler itself.
-func (f frameFaults) WithGroup(string) slog.Handler { return f }

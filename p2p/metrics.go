@@ -29,8 +29,8 @@ type metrics struct {
 	grafts      prometheus.Counter
 	prunes      prometheus.Counter
 
-	forwardDelay   *prometheus.HistogramVec // kind
-	publishes      *prometheus.CounterVec   // kind, result
+	forwardDelay   map[wire.TopicKind]prometheus.Observer // read-only map
+	publishes      *prometheus.CounterVec                 // kind, result
 	stopping       prometheus.Counter
 	downgraded     prometheus.Counter
 	internalErrors prometheus.Counter
@@ -96,11 +96,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			"Messages cut off because their frame held more than the limit."),
 		grafts: counter("aggnode_pubsub_grafts_total", "Peers that entered a mesh of ours."),
 		prunes: counter("aggnode_pubsub_prunes_total", "Peers that were pruned from a mesh of ours."),
-		forwardDelay: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "aggnode_forward_delay_seconds",
-			Help:    "From the arrival of an accepted message to its release for forwarding.",
-			Buckets: forwardBuckets,
-		}, []string{"kind"}),
 		publishes: vec("aggnode_publishes_total",
 			"Messages of our own by outcome.", "kind", "result"),
 		stopping: counter("aggnode_pubsub_messages_stopping_total",
@@ -122,7 +117,16 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		statusRequested: vec("aggnode_status_requested_total",
 			"Status requests to peers by outcome.", "result"),
 	}
-	reg.MustRegister(m.forwardDelay)
+	forwardDelay := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "aggnode_forward_delay_seconds",
+		Help:    "From the arrival of an accepted message to its release for forwarding.",
+		Buckets: forwardBuckets,
+	}, []string{"kind"})
+	reg.MustRegister(forwardDelay)
+	m.forwardDelay = make(map[wire.TopicKind]prometheus.Observer)
+	for _, k := range kinds() {
+		m.forwardDelay[k] = forwardDelay.WithLabelValues(k.String())
+	}
 
 	refused := vec("aggnode_pubsub_messages_refused_total",
 		"Gossip messages that were not forwarded, by the library's reason.", "reason")
@@ -134,6 +138,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m.seed()
 
 	return m
+}
+
+// kinds returns what topics carry.
+func kinds() []wire.TopicKind {
+	return []wire.TopicKind{wire.TopicBlock, wire.TopicAggregation, wire.TopicAttestation}
 }
 
 // seed creates every series of the closed label sets at zero, so that rates
@@ -148,8 +157,7 @@ func (m *metrics) seed() {
 		}
 		m.gated.WithLabelValues(d)
 	}
-	for _, k := range []wire.TopicKind{wire.TopicBlock, wire.TopicAggregation, wire.TopicAttestation} {
-		m.forwardDelay.WithLabelValues(k.String())
+	for _, k := range kinds() {
 		for _, r := range []publishResult{publishSent, publishNoPeers, publishError} {
 			m.publishes.WithLabelValues(k.String(), r.String())
 		}

@@ -41,6 +41,7 @@ type fakeIntake struct {
 	submit   func(ctx context.Context, item *pipeline.Item) pipeline.Outcome
 	scores   map[string]pipeline.PeerScore
 	screened int
+	enqueued int
 	peers    map[string]int // screened messages by delivering peer
 }
 
@@ -87,6 +88,13 @@ func (f *fakeIntake) Screen(topic wire.Topic, peer string, payload []byte) (*pip
 	}
 
 	return item, pipeline.Outcome{}
+}
+
+// Enqueue counts, and leaves the rest to Submit.
+func (f *fakeIntake) Enqueue(context.Context, *pipeline.Item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.enqueued++
 }
 
 // Submit accepts unless the test says otherwise.

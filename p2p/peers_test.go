@@ -32,8 +32,8 @@ func TestForgerIsDisconnectedAndHonestRelayStays(t *testing.T) {
 	dialTo(t, forger, n)
 	dialTo(t, honest, n)
 	n.intake.set(func(f *fakeIntake) {
-		f.scores[forger.ID().String()] = pipeline.PeerScore{Rejected: 1}
-		f.scores[honest.ID().String()] = pipeline.PeerScore{Rejected: 99, Verified: 1}
+		f.scores[string(forger.ID())] = pipeline.PeerScore{Rejected: 1}
+		f.scores[string(honest.ID())] = pipeline.PeerScore{Rejected: 99, Verified: 1}
 	})
 	require.Eventually(t, func() bool { return !n.connectedTo(forger.ID()) }, patience, time.Millisecond)
 	require.True(t, n.connectedTo(honest.ID()))

@@ -27,8 +27,7 @@ func TestGossipParametersAreThoseOfTheProtocol(t *testing.T) {
 	require.Zero(t, s.params.PrunePeers)
 	require.Equal(t, 12234442, s.maxMessageSize)
 	require.Equal(t, 24*time.Second, s.seenTTL)
-	require.Equal(t, 4*time.Second, s.validatorTimeout)
-	require.Equal(t, 1024, s.validateQueue)
+	require.Equal(t, wire.DefaultRegistryLimit, s.validateQueue)
 	require.Equal(t, 2, s.workers)
 	require.Equal(t, 500, maxMessagesPerRPC)
 	require.Equal(t, 48*time.Second, newGossipSettings(newFakeIntake().limits, 8*time.Second, 1).seenTTL)
@@ -51,7 +50,7 @@ func TestThrottlesNeverBind(t *testing.T) {
 			}
 			sum := 0
 			for kind, bound := range bounds {
-				require.Equal(t, bound+limits.Workers+64+1024, s.topicThrottle[kind], kind.String())
+				require.Equal(t, bound+limits.Workers+64+wire.DefaultRegistryLimit, s.topicThrottle[kind], kind.String())
 				topics := 1
 				if kind == wire.TopicAttestation {
 					topics = attestations

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	pb "github.com/libp2p/go-libp2p-pubsub/pb"
@@ -115,6 +117,36 @@ func TestPanicIsIgnoredAndCounted(t *testing.T) {
 	require.Equal(t, 200, count(h.metrics.internalErrors))
 	require.Equal(t, 2, strings.Count(logs.String(), "handler panicked"), "one stack a stage and minute")
 	require.Zero(t, h.gate.inside, "a panic leaves the gate")
+}
+
+// TestStageOneQueuesAndStageTwoLetsGo: an item is in the queue before its goroutine runs, and the library, which keeps
+// messages for seconds, does not keep it.
+func TestStageOneQueuesAndStageTwoLetsGo(t *testing.T) {
+	t.Parallel()
+	h, f := idle(t)
+	msg := message(subnet1, wire.Compress(nil, numbered(1)))
+	require.Equal(t, pubsub.ValidationAccept, h.screen(t.Context(), somePeer, msg))
+	require.Equal(t, 1, f.enqueued)
+	require.Equal(t, map[string]int{string(somePeer): 1}, f.peers)
+	require.IsType(t, &pipeline.Item{}, msg.ValidatorData)
+	require.Equal(t, pubsub.ValidationAccept, h.submit(t.Context(), somePeer, msg))
+	require.Nil(t, msg.ValidatorData)
+}
+
+// TestFrameLogIsOffUntilAStreamIsReset: the library writes a Debug line a frame there.
+func TestFrameLogIsOffUntilAStreamIsReset(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &frameFaults{tracer: newTracer(newMetrics(nil))}
+		enabled := func(l slog.Level) bool { return f.Enabled(t.Context(), l) }
+		require.True(t, enabled(slog.LevelWarn))
+		require.False(t, enabled(slog.LevelDebug))
+		f.listen()
+		require.True(t, enabled(slog.LevelDebug))
+		<-time.NewTimer(resetWindow).C
+		require.False(t, enabled(slog.LevelDebug))
+		require.Zero(t, f.listens.Load(), "the clock is not read again")
+	})
 }
 
 func TestOwnMessagesAreNotChecked(t *testing.T) {

@@ -9,9 +9,10 @@
 // # One item through the package
 //
 //	Screen        on gossip's goroutine: decode, registry, slot window, subnet,
-//	              verified facts; ends the item or makes it ready for Submit
-//	Submit        on a goroutine of the item: into the queue of its class, or for
-//	              an aggregate with an unknown head into the park; then it waits
+//	              verified facts; ends the item or makes it ready for Enqueue
+//	Enqueue       on the same goroutine: into the queue of its class, or for an
+//	              aggregate with an unknown head into the park
+//	Submit        on a goroutine of the item: waits for its outcome
 //	worker        takes a batch by the rule of queue.take, has it checked, records
 //	              what was proved, hands it to the sink
 //	park          votes whose block is unknown, after their signature was checked;

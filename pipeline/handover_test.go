@@ -64,6 +64,30 @@ func TestEachVoteOfABatchEndsByItself(t *testing.T) {
 	})
 }
 
+// TestEnqueuedItemsNeedNobodyWhoWaits: they are checked at once, and their verdicts are there for who comes later.
+func TestEnqueuedItemsNeedNobodyWhoWaits(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(r *rig) {
+		data := dataFor(10, 1, 0)
+		var burst []*Item
+		for v := range 5 {
+			topic, payload := r.encode(r.attestation(v, data, good))
+			it, _ := r.Screen(topic, "p", payload)
+			burst = append(burst, it)
+			r.Enqueue(context.Background(), it)
+		}
+		synctest.Wait()
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		for _, it := range burst {
+			require.Equal(t, outcomeOf(wire.ReasonNone), r.Submit(over, it), "the verdict is there")
+			require.Panics(t, func() { r.Enqueue(over, it) })
+		}
+		_, votes, _ := r.sink.counts()
+		require.Equal(t, 5, votes)
+	})
+}
+
 func TestRootMemoTellsDataApart(t *testing.T) {
 	t.Parallel()
 	var m rootMemo

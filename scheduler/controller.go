@@ -47,7 +47,7 @@ type Inputs struct {
 	QueueWaitP99 time.Duration // votes
 	CheckP99     time.Duration // aggregates
 	Slowdown     float64       // wall time over CPU time of checks; 1 is none
-	RunDelay     float64       // time that workers stood in line for a CPU, over the time that they ran
+	RunDelay     float64       // time that our threads stood in line for a CPU, over the time that they ran
 	PressureSome float64       // avg10 of "some" of the node's own cgroup in percent; 0 where there is none
 	Proving      bool          // a job held the grant at some time since the last step
 	Waiting      bool          // a job waits

@@ -9,10 +9,12 @@ import (
 )
 
 // delayLeast is the running time of all threads between two looks below which their waiting says nothing: an idle
-// worker that is woken twice has run for microseconds, and one unlucky wake-up would look like a stall.
+// process that is woken twice has run for microseconds, and one unlucky wake-up would look like a stall.
 const delayLeast = 5 * time.Millisecond
 
-// runDelay reads how long threads stood in line for a CPU. Owned by one goroutine.
+// runDelay reads how long the threads of this process stood in line for a CPU. All of them count, since the runtime moves
+// goroutines, those that check votes too, from thread to thread; provers are processes of their own. The sums are taken
+// before the ratio, so a thread weighs as much as it ran or waited, and an idle one nothing. Owned by one goroutine.
 type runDelay struct {
 	proc string
 	last map[int]threadTime // by thread id
@@ -23,11 +25,20 @@ type threadTime struct{ run, wait time.Duration }
 
 // look returns the time in line over the running time of the threads since the last look; 0 at the first, and where
 // nothing can be said.
-func (r *runDelay) look(tids []int) float64 {
-	now := make(map[int]threadTime, len(tids))
+func (r *runDelay) look() float64 {
+	tasks := filepath.Join(r.proc, "self", "task")
+	entries, err := os.ReadDir(tasks)
+	if err != nil {
+		return 0
+	}
+	now := make(map[int]threadTime, len(entries))
 	var run, wait time.Duration
-	for _, tid := range tids {
-		text, err := os.ReadFile(filepath.Join(r.proc, "self", "task", strconv.Itoa(tid), "schedstat"))
+	for _, e := range entries {
+		tid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(tasks, e.Name(), "schedstat"))
 		if err != nil {
 			continue // ended, or a kernel without these figures
 		}

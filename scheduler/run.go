@@ -133,7 +133,7 @@ func (l *loop) decide(now time.Time, groups *cgroups, b Budget) Decision {
 	sig := s.cfg.Signals.Signals()
 	in := Inputs{
 		Now: now, Interval: sig.Interval, QueueWaitP99: sig.QueueWaitP99, CheckP99: sig.CheckP99, Slowdown: sig.Slowdown,
-		RunDelay: l.delay.look(s.cfg.Threads()),
+		RunDelay: l.delay.look(),
 		// Short jobs may all end between two looks.
 		Proving: s.proved.Swap(false) || len(s.grant) > 0, Waiting: sig.Waiting || s.waiters.Load() > 0,
 		Throttled: throttled, CanLimit: groups != nil,

@@ -58,8 +58,6 @@ type Config struct {
 
 	// Signals is read by Run twice a second. Default: none, and only the operator's limits apply.
 	Signals signals
-	// Threads returns the ids of the locked threads that check votes; Run reads their run-queue delay. Default: none.
-	Threads func() []int
 
 	CgroupRoot string // where control groups are mounted; default "/sys/fs/cgroup"
 	ProcRoot   string // default "/proc"
@@ -153,9 +151,6 @@ func setDefaults(cfg *Config) {
 	}
 	if cfg.ProcRoot == "" {
 		cfg.ProcRoot = "/proc"
-	}
-	if cfg.Threads == nil {
-		cfg.Threads = func() []int { return nil }
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
