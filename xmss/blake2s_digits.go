@@ -27,24 +27,3 @@ func b2DigitsOf(w0, w1, w2, w3 uint32) (d b2Digits, ok bool) {
 func (d *b2Digits) of(chain int) uint8 {
 	return uint8(d[chain/b2HalfChains]>>(chain%b2HalfChains*b2DigitBits)) & b2ChainTop
 }
-
-// b2ChainSet is a set of chains: bit 3r stands for the r-th of the first half and bit 3r+1 for the r-th of the second.
-type b2ChainSet uint64
-
-// chains are the chains with a digit.
-func (d *b2Digits) chains(digit uint8) b2ChainSet {
-	all := uint64(digit) * b2Ones
-	a, b := d[0]^all, d[1]^all // zero where the digit is
-	return b2ChainSet(^(a|a>>1|a>>2)&b2Ones | ^(b|b>>1|b>>2)&b2Ones<<1)
-}
-
-// first is the chain of the lowest bit of a set that is not empty.
-func (s b2ChainSet) first() uint8 { return b2ChainOf[bits.TrailingZeros64(uint64(s))] }
-
-// b2ChainOf is the chain that each bit of a b2ChainSet stands for.
-var b2ChainOf = func() (chains [64]uint8) {
-	for r := range b2HalfChains {
-		chains[b2DigitBits*r], chains[b2DigitBits*r+1] = uint8(r), uint8(r+b2HalfChains)
-	}
-	return chains
-}()

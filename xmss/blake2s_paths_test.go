@@ -144,7 +144,7 @@ func BenchmarkBlake2sPaths(b *testing.B) {
 			b.ReportMetric(ns/1000, "us/"+unit)
 			b.ReportMetric(ns/hashes/hash, "hashes/hash")
 		}
-		for _, n := range []int{1, 4, 16} {
+		for _, n := range []int{1, 4, 8, 16} {
 			answers := make([]xmss.Answer, n)
 			b.Run(fmt.Sprintf("%s/verify=%d", p, n), func(b *testing.B) {
 				for b.Loop() {

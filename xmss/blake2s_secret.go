@@ -104,7 +104,7 @@ func (s *b2Secret) parents(level int, first uint32, children, out []node) {
 	run := lanes.NewBlake2s()
 	defer run.Done()
 	var m lanes.Blake2sWide
-	var siblings [1]lanes.Blake2sSiblings
+	var siblings b2Rows
 	s.param.tweakAll(&m, b2Node, 0)
 	for len(out) > 0 {
 		n := min(len(out), lanes.Blake2sWidth)
@@ -112,7 +112,7 @@ func (s *b2Secret) parents(level int, first uint32, children, out []node) {
 		for k := range n {
 			m[3][k] = 2 * (first + uint32(k))
 			b2PutColumn((*b2Rows)(m[8:]), uint(k), &children[2*k])
-			b2PutColumn((*b2Rows)(&siblings[0]), uint(k), &children[2*k+1])
+			b2PutColumn(&siblings, uint(k), &children[2*k+1])
 		}
 		run.Climb(&m, siblings[:], lanes.FirstLanes(n))
 		for k := range n {

@@ -1,47 +1,55 @@
 package xmss
 
 import (
-	"encoding/binary"
+	"sync"
 
 	"aggnode/internal/lanes"
 )
 
-// b2Group is the working memory for a group of signatures that are checked together. But in the chains, lane k belongs to
-// check k from the first hash to the last.
+// Places in a record: parameter, message and signature of one check, and what else the lanes read of it is its epoch. The chain
+// values in it become tips.
+const (
+	b2MessageAt  = nodeSize
+	b2ValuesAt   = b2MessageAt + MessageSize
+	b2RecordSize = (b2ValuesAt + b2SignatureSize + nodeSize - 1) / nodeSize * nodeSize
+)
+
+// b2Group is the working memory for a group of signatures that are checked together. Check i has record i and, but in the
+// chains, lane i from the first hash to the last. What a group leaves is overwritten where the next one reads it, or is zero.
+//
+// It is 44 KB. Memory as large as this begins at a page, and the rows come first, so each of them lies in one cache line.
 type b2Group struct {
-	run      lanes.Blake2s
-	checks   []Check
-	sigs     [groupSize]*[b2SignatureSize]byte // nil when of another length
-	digits   [groupSize]b2Digits
-	message  lanes.Blake2sWide // words 4 to 7 are the parameters throughout
+	owners   lanes.Blake2sOwners // of the chain steps
+	message  lanes.Blake2sWide   // word 2 stays zero; words 4 to 7 are the parameters throughout
+	block    lanes.Blake2sWide
 	states   lanes.Blake2sStates
-	leaf     [16 * b2LeafBlocks]lanes.Blake2sRow // all words of the leaf's input
-	siblings [b2Height]lanes.Blake2sSiblings
+	siblings [4 * b2Height]lanes.Blake2sRow
+	records  [groupSize * b2RecordSize]byte
+	digits   [groupSize]b2Digits
+	walk     b2Walk
+	run      lanes.Blake2s
 }
+
+// b2Groups keeps the memory of groups for the next ones. Nothing in it refers to a signature.
+var b2Groups = sync.Pool{New: func() any { return new(b2Group) }}
 
 // b2VerifyGroup answers at most groupSize checks.
 func b2VerifyGroup(checks []Check, answers []Answer) {
-	var w b2Walk
-	g := &w.b2Group
-	g.run, g.checks = lanes.NewBlake2s(), checks
+	g := b2Groups.Get().(*b2Group)
+	g.verify(checks, answers)
+	b2Groups.Put(g)
+}
+
+func (g *b2Group) verify(checks []Check, answers []Answer) {
+	g.run = lanes.NewBlake2s()
 	defer g.run.Done()
-	var live lanes.LaneSet
-	for i := range checks {
-		answers[i] = Answer{}
-		if sig := checks[i].Signature; len(sig) == b2SignatureSize {
-			g.sigs[i] = (*[b2SignatureSize]byte)(sig)
-			live |= 1 << i
-		} else {
-			answers[i].Err = ErrLength
-		}
-	}
-	live = g.encode(live, answers)
+	live := g.encode(g.read(checks, answers), answers)
 	if live == 0 {
 		return
 	}
-	w.toTips(live)
+	g.toTips(live)
 	g.hashLeaves(live)
-	g.climb(live, 0, subtreeHeight)
+	g.climb(checks, live, 0, subtreeHeight)
 
 	var above lanes.LaneSet
 	for s := live; s != 0; s = s.Without() {
@@ -53,7 +61,7 @@ func b2VerifyGroup(checks []Check, answers []Answer) {
 			above |= 1 << i
 		}
 	}
-	g.climb(above, subtreeHeight, b2Height)
+	g.climb(checks, above, subtreeHeight, b2Height)
 	for ; above != 0; above = above.Without() {
 		i := above.First()
 		if root := b2Column((*b2Rows)(g.message[8:]), i); root != node(checks[i].PublicKey[:nodeSize]) {
@@ -62,25 +70,43 @@ func b2VerifyGroup(checks []Check, answers []Answer) {
 	}
 }
 
+// read makes records of the checks. It returns the set of those whose signatures have the right length; the others are
+// answered.
+func (g *b2Group) read(checks []Check, answers []Answer) (live lanes.LaneSet) {
+	for i := range checks {
+		c := &checks[i]
+		answers[i] = Answer{}
+		if len(c.Signature) != b2SignatureSize {
+			answers[i].Err = ErrLength
+			continue
+		}
+		live |= 1 << i
+		record := (*[b2RecordSize]byte)(g.records[i*b2RecordSize:])
+		*(*node)(record[:]) = node(c.PublicKey[nodeSize:])
+		*(*[MessageSize]byte)(record[b2MessageAt:]) = c.Message
+		*(*[b2SignatureSize]byte)(record[b2ValuesAt:]) = [b2SignatureSize]byte(c.Signature)
+		g.message[3][i] = c.Epoch
+	}
+	return live
+}
+
+// gather reads words of each record into the lanes of live.
+func (g *b2Group) gather(rows []lanes.Blake2sRow, at int, live lanes.LaneSet) {
+	g.run.Gather(rows, g.records[at:], b2RecordSize, live)
+}
+
 // encode sets the digits of the signatures of live. It returns the set of those that have an admissible digest; the others
 // are answered.
 func (g *b2Group) encode(live lanes.LaneSet, answers []Answer) lanes.LaneSet {
-	first, second := &g.message, lanes.Blake2sWide{}
+	first, second := &g.message, &g.block
 	b2Fill(&first[0], b2Encoding)
-	for s := live; s != 0; s = s.Without() {
-		k := s.First()
-		c := &g.checks[k]
-		first[3][k] = c.Epoch
-		b2PutColumn((*b2Rows)(first[4:]), uint(k), (*node)(c.PublicKey[nodeSize:]))
-		b2PutColumn((*b2Rows)(first[8:]), uint(k), (*node)(c.Message[:]))
-		b2PutColumn((*b2Rows)(first[12:]), uint(k), (*node)(c.Message[nodeSize:]))
-		for w := range b2RandomizerSize / 4 {
-			second[w][k] = binary.LittleEndian.Uint32(g.sigs[k][b2RandomizerAt+4*w:])
-		}
-	}
+	b2Fill(&first[1], 0)
+	g.gather(first[4:], 0, live)
+	g.gather(second[:8], b2ValuesAt+b2RandomizerAt, live)
+	clear(second[b2RandomizerSize/4:])
 	g.states.Reset()
 	g.run.Absorb(&g.states, first, 64, false, live)
-	g.run.Absorb(&g.states, &second, 96, true, live)
+	g.run.Absorb(&g.states, second, 96, true, live)
 	for s := live; s != 0; s = s.Without() {
 		k := s.First()
 		var ok bool
@@ -92,33 +118,32 @@ func (g *b2Group) encode(live lanes.LaneSet, answers []Answer) lanes.LaneSet {
 	return live
 }
 
-// value is what signature i shows of a chain.
-func (g *b2Group) value(i, chain uint8) *node {
-	return (*node)(g.sigs[i%groupSize][uint(chain)*nodeSize:])
-}
-
-// hashLeaves hashes the tips, which are in place, to leaves.
+// hashLeaves hashes the tips, which are in the records, to leaves.
 func (g *b2Group) hashLeaves(live lanes.LaneSet) {
-	b2Fill(&g.leaf[0], b2Leaf)
-	copy(g.leaf[3:8], g.message[3:8]) // epoch and parameter
+	b2Fill(&g.block[0], b2Leaf)
+	clear(g.block[1:3])
+	copy(g.block[3:8], g.message[3:8]) // epoch and parameter
 	g.states.Reset()
+	at, words := b2ValuesAt, g.block[8:]
 	for b := range b2LeafBlocks {
-		block := (*lanes.Blake2sWide)(g.leaf[16*b:])
-		g.run.Absorb(&g.states, block, uint32(64*(b+1)), b == b2LeafBlocks-1, live)
+		g.gather(words, at, live)
+		g.run.Absorb(&g.states, &g.block, uint32(64*(b+1)), b == b2LeafBlocks-1, live)
+		at, words = at+4*len(words), g.block[:]
 	}
 	copy(g.message[8:12], g.states[:4])
 }
 
 // climb folds the authentication paths of live from level lo up to level hi.
-func (g *b2Group) climb(live lanes.LaneSet, lo, hi int) {
+func (g *b2Group) climb(checks []Check, live lanes.LaneSet, lo, hi int) {
+	if live == 0 {
+		return
+	}
 	b2Fill(&g.message[0], b2Node)
 	b2Fill(&g.message[1], uint32(lo))
-	for s := live; s != 0; s = s.Without() {
-		k := s.First()
-		g.message[3][k] = g.checks[k].Epoch >> lo
-		for l := lo; l < hi; l++ {
-			b2PutColumn((*b2Rows)(&g.siblings[l]), uint(k), (*node)(g.sigs[k][b2PathAt+l*nodeSize:]))
-		}
+	for i := range checks {
+		g.message[3][i] = checks[i].Epoch >> lo
 	}
-	g.run.Climb(&g.message, g.siblings[lo:hi], live)
+	siblings := g.siblings[4*lo : 4*hi]
+	g.gather(siblings, b2ValuesAt+b2PathAt+lo*nodeSize, live)
+	g.run.Climb(&g.message, siblings, live)
 }

@@ -2,110 +2,82 @@ package xmss
 
 import "aggnode/internal/lanes"
 
-// b2Steps is the number of chain steps of every admissible signature.
-const b2Steps = b2Chains*b2ChainTop - b2TargetSum
+// b2Walk are the chains of a group by their positions, on the way to their tips.
+//
+// Chains go in sixteens, those with most steps left first, and as far together as the shortest of them has to go. A chain's
+// value is in its record before and after, so it can be left and taken up again at any position. Thus the lanes are full until
+// fewer than 16 chains are left, for any number of signatures; whose chain is in which lane does not matter.
+type b2Walk [b2ChainTop + 1]b2List
 
-// b2Walk leads all chains of a group from their digits to their tips. A chain has 0 to 7 steps to go. A lane takes the next
-// chain as soon as it is done with one: of the signature it is at, or else of the one with most steps left. Of a signature
-// the longest chains come first. So all lanes stay busy until the end, which they reach within a few steps of each other, for
-// any number of signatures: with 16 of them after exactly 99 steps, as each has its own lane and 99 steps to make.
-type b2Walk struct {
-	b2Group
-	inputs lanes.Blake2sWide
-	queues [groupSize]b2Queue
-	places [lanes.Blake2sWidth]uint8 // the signature that a lane is at
-	chains [lanes.Blake2sWidth]uint8 // the chain that it walks
-	busy   lanes.LaneSet
-	// ends[t%8] are the lanes whose chain ends at time t, in steps from the start.
-	ends [b2ChainTop + 1]lanes.LaneSet
+// b2List is a list of chains, each of which is in one list at most.
+type b2List struct {
+	chains [groupSize * b2Chains]lanes.Blake2sChain
+	n      int
 }
 
-// b2Queue are the chains of a signature that no lane has taken yet.
-type b2Queue struct {
-	pending b2ChainSet // those with the digit; the ones with a lower digit are taken
-	digit   uint8
-	steps   uint8 // left to make in all chains of the queue
-}
-
-func (w *b2Walk) toTips(live lanes.LaneSet) {
-	b2Fill(&w.inputs[0], b2ChainStep)
+// toTips leads the chains of live to their tips, in the records.
+func (g *b2Group) toTips(live lanes.LaneSet) {
+	w := &g.walk
 	for s := live; s != 0; s = s.Without() {
-		i := s.First()
-		w.queues[i] = b2Queue{pending: w.digits[i].chains(0), steps: b2Steps}
-		for set := w.digits[i].chains(b2ChainTop); set != 0; set &= set - 1 { // at their tips already
-			chain := set.first()
-			b2PutColumn(w.tip(chain), uint(i), w.value(uint8(i), chain))
-		}
+		owner := s.First()
+		w.list(owner, &g.digits[owner])
 	}
-	for k := range uint(lanes.Blake2sWidth) {
-		w.next(k, 0)
-	}
-	for now := uint(0); w.busy != 0; {
-		steps := uint(1)
-		for w.ends[(now+steps)%uint(len(w.ends))] == 0 {
-			steps++
+	w[b2ChainTop].n = 0 // these are tips; a branch for each chain would cost more than to list them
+	b2Fill(&g.owners.Words[0], b2ChainStep)
+	copy(g.owners.Words[3:], g.message[3:8]) // epoch and parameter
+	values := g.records[b2ValuesAt:]
+	var taken [lanes.Blake2sWidth]lanes.Blake2sChain
+	for {
+		chains := w.take(&taken)
+		if len(chains) == 0 {
+			return
 		}
-		w.run.Walk(&w.inputs, int(steps), w.busy)
-		now += steps
-		ended := w.ends[now%uint(len(w.ends))]
-		w.ends[now%uint(len(w.ends))] = 0
-		for ; ended != 0; ended = ended.Without() {
-			k := uint(ended.First())
-			place := w.places[k] % groupSize
-			tip := w.tip(w.chains[k])
-			tip[0][place] = w.inputs[8][k]
-			tip[1][place] = w.inputs[9][k]
-			tip[2][place] = w.inputs[10][k]
-			tip[3][place] = w.inputs[11][k]
-			if w.queues[place].steps != 0 {
-				w.take(k, now)
-			} else {
-				w.next(k, now)
+		last := chains[len(chains)-1].Position()
+		steps := b2ChainTop - last
+		g.run.Advance(&g.owners, values, b2RecordSize, chains, steps)
+		for _, c := range chains {
+			if c.Position() == last {
+				break
 			}
+			w.push(c + lanes.Blake2sChain(steps))
 		}
 	}
 }
 
-// tip is where the leaf's input has the tip of a chain, in the lane of its signature.
-func (g *b2Group) tip(chain uint8) *b2Rows { return (*b2Rows)(g.leaf[8+4*uint(chain):]) }
-
-// next lets lane k work for the signature with most steps to take, if there is any.
-func (w *b2Walk) next(k, now uint) {
-	place, most := 0, uint8(0)
-	for i := range w.queues {
-		if n := w.queues[i].steps; n > most {
-			place, most = i, n
+// list puts the chains of a signature into the lists.
+func (w *b2Walk) list(owner int, digits *b2Digits) {
+	c := lanes.NewBlake2sChain(owner, 0)
+	for _, half := range digits {
+		for range b2HalfChains {
+			w.push(c + lanes.Blake2sChain(half&b2ChainTop))
+			half >>= b2DigitBits
+			c += lanes.NewBlake2sChain(0, 1)
 		}
 	}
-	if most == 0 {
-		w.busy &^= 1 << k
-		return
-	}
-	w.busy |= 1 << k
-	w.places[k] = uint8(place)
-	w.inputs[3][k] = w.message[3][place]
-	for i := range len(b2Param{}) {
-		w.inputs[4+i][k] = w.message[4+i][place]
-	}
-	w.take(k, now)
 }
 
-// take gives lane k the next chain of the signature that it is at, which has one.
-func (w *b2Walk) take(k, now uint) {
-	k %= lanes.Blake2sWidth
-	place := w.places[k] % groupSize
-	q := &w.queues[place]
-	for q.pending == 0 {
-		q.digit++
-		q.pending = w.digits[place].chains(q.digit)
+func (w *b2Walk) push(c lanes.Blake2sChain) {
+	l := &w[c.Position()]
+	l.chains[l.n] = c
+	l.n++
+}
+
+// take removes from the lists the 16 chains with most steps left, most first, or as many as there are. They may be in place:
+// valid until the next push to the list of the first.
+func (w *b2Walk) take(taken *[lanes.Blake2sWidth]lanes.Blake2sChain) []lanes.Blake2sChain {
+	n := 0
+	for i := range b2ChainTop {
+		l := &w[i]
+		more := min(l.n, len(taken)-n)
+		l.n -= more
+		chains := l.chains[l.n:][:more]
+		if more == len(taken) {
+			return chains
+		}
+		n += copy(taken[n:], chains)
+		if n == len(taken) {
+			break
+		}
 	}
-	chain := q.pending.first()
-	q.pending &= q.pending - 1
-	digit := q.digit
-	steps := b2ChainTop - digit
-	q.steps -= steps
-	w.chains[k] = chain
-	w.inputs[1][k] = uint32(chain)<<b2DigitBits | uint32(digit)
-	b2PutColumn((*b2Rows)(w.inputs[8:]), k, w.value(place, chain))
-	w.ends[(now+uint(steps))%uint(len(w.ends))] |= 1 << k
+	return taken[:n]
 }

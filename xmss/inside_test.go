@@ -3,6 +3,7 @@ package xmss
 import (
 	"encoding/hex"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
@@ -88,15 +89,17 @@ func TestBlake2sEncodingVectors(t *testing.T) {
 		admissible := 0
 		for group := range slices.Chunk(cases, groupSize) {
 			g := b2Group{run: lanes.NewBlake2s()}
+			checks := make([]Check, len(group))
 			for i, c := range group {
-				check := Check{Epoch: c.Epoch, Message: [MessageSize]byte(unhex(t, c.Message))}
-				copy(check.PublicKey[nodeSize:], unhex(t, c.PublicParam))
-				g.checks = append(g.checks, check)
-				g.sigs[i] = new([b2SignatureSize]byte)
-				copy(g.sigs[i][b2RandomizerAt:], unhex(t, c.Randomness))
+				checks[i] = Check{
+					Epoch: c.Epoch, Message: [MessageSize]byte(unhex(t, c.Message)),
+					Signature: make([]byte, b2SignatureSize),
+				}
+				copy(checks[i].PublicKey[nodeSize:], unhex(t, c.PublicParam))
+				copy(checks[i].Signature[b2RandomizerAt:], unhex(t, c.Randomness))
 			}
 			answers := make([]Answer, len(group))
-			live := g.encode(lanes.FirstLanes(len(group)), answers)
+			live := g.encode(g.read(checks, answers), answers)
 			for i, c := range group {
 				require.Equal(t, c.Digits != nil, live>>i&1 != 0, c.Randomness)
 				for chain, d := range c.Digits {
@@ -112,5 +115,57 @@ func TestBlake2sEncodingVectors(t *testing.T) {
 		}
 		require.Positive(t, admissible)
 		require.Less(t, admissible, len(cases))
+	})
+}
+
+// TestBlake2sChainsOfAnyDigitsReachTheirTips leads chains of digits that no admissible signature has, too.
+func TestBlake2sChainsOfAnyDigitsReachTheirTips(t *testing.T) {
+	onEachPath(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(31, 32))
+		g := new(b2Group)
+		for n := range 60 {
+			live := lanes.LaneSet(rng.Uint32()) >> rng.IntN(16)
+			all := rng.Uint64() // all digits the same, or any
+			for i := range g.records {
+				g.records[i] = byte(rng.Uint32())
+			}
+			for i := range g.digits {
+				g.digits[i] = b2Digits{rng.Uint64(), rng.Uint64()}
+				if n%4 == 0 {
+					g.digits[i] = b2Digits{all % 8 * b2Ones, all / 8 % 8 * b2Ones}
+				}
+				for w := 3; w < 8; w++ {
+					g.message[w][i] = rng.Uint32()
+				}
+			}
+			want := g.records
+			steps := uint64(0)
+			for s := live; s != 0; s = s.Without() {
+				i := s.First()
+				for chain := range b2Chains {
+					value := (*node)(want[i*b2RecordSize+b2ValuesAt+chain*nodeSize:])
+					for digit := g.digits[i].of(chain); digit < b2ChainTop; digit++ {
+						block := lanes.Blake2sBlock{b2ChainStep, uint32(chain)<<b2DigitBits | uint32(digit)}
+						for w := 3; w < 8; w++ {
+							block[w] = g.message[w][i]
+						}
+						b2PutWords(block[8:12], value[:])
+						h := lanes.Blake2sInitial()
+						h.Absorb(&block, 48, true)
+						d := h.Digest()
+						*value = b2Bytes(&d)
+						steps++
+					}
+				}
+			}
+			before := lanes.Blake2sOccupancy()
+			g.run = lanes.NewBlake2s()
+			g.toTips(live)
+			g.run.Done()
+			require.Equal(t, want, g.records, "signatures %016b", live)
+			after := lanes.Blake2sOccupancy()
+			require.Equal(t, steps, after.Used-before.Used)
+			require.LessOrEqual(t, after.Capacity-before.Capacity, steps+lanes.Blake2sWidth*b2ChainTop)
+		}
 	})
 }

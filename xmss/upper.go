@@ -41,6 +41,25 @@ func (u *Upper) matches(s Scheme, c *Check, from *node, part []byte) bool {
 	return u != nil && u.scheme == s && u.key == s.UpperKey(c.PublicKey, c.Epoch) && u.from == *from && bytes.Equal(u.part, part)
 }
 
+// newUpper makes one allocation: the bytes of the part lie behind what refers to them.
 func newUpper(s Scheme, c *Check, from *node, part []byte) *Upper {
-	return &Upper{scheme: s, key: s.UpperKey(c.PublicKey, c.Epoch), from: *from, part: bytes.Clone(part)}
+	var u *Upper
+	switch s {
+	case Blake2s:
+		whole := new(struct {
+			Upper
+			part [b2SignatureSize - b2UpperAt]byte
+		})
+		u, whole.Upper.part = &whole.Upper, whole.part[:]
+	case Keccak:
+		whole := new(struct {
+			Upper
+			part [kcSignatureSize - kcTopAt]byte
+		})
+		u, whole.Upper.part = &whole.Upper, whole.part[:]
+	case SchemeUnknown: // its checks are refused
+	}
+	u.scheme, u.key, u.from = s, s.UpperKey(c.PublicKey, c.Epoch), *from
+	copy(u.part, part)
+	return u
 }

@@ -68,8 +68,8 @@ func walkWide(p Path, m *Blake2sWide, steps int, used LaneSet) {
 	halves(used, func(offset uint64) { blake2sWalkAVX2(block, uint64(steps), offset) })
 }
 
-func climbWide(p Path, m *Blake2sWide, siblings []Blake2sSiblings, used LaneSet) {
-	block, first, levels := (*[16]Blake2sRow)(m), (*[4]Blake2sRow)(&siblings[0]), uint64(len(siblings))
+func climbWide(p Path, m *Blake2sWide, siblings []Blake2sRow, used LaneSet) {
+	block, first, levels := (*[16]Blake2sRow)(m), (*[4]Blake2sRow)(siblings), uint64(len(siblings)/4)
 	if p == PathAVX512 {
 		if offset, isQuarter := quarter(used); isQuarter {
 			blake2sClimbQuad(block, first, levels, offset)
@@ -91,4 +91,54 @@ func tryWide(p Path, out *Blake2sOutcome, t *Blake2sTrials, first uint32) {
 	halves(FirstLanes(Blake2sWidth), func(offset uint64) {
 		blake2sTrialsAVX2(suffix, digest, block, &t.Second, prefix, first, offset)
 	})
+}
+
+// gathersWide says whether so few lanes are not read sooner one by one.
+func gathersWide(p Path, used LaneSet) bool { return p != PathGeneric && used.Len() > 2 }
+
+func gatherWide(p Path, rows []Blake2sRow, from []byte, stride uint32, used LaneSet) {
+	first, next, count := (*[4]Blake2sRow)(rows), uint64(stride), uint64(len(rows)/4)
+	const half = Blake2sWidth / 2
+	if p == PathAVX512 && used&(1<<half-1) != 0 && used>>half != 0 {
+		blake2sGatherAVX512(first, &from[0], next, count)
+		return
+	}
+	halves(used, func(offset uint64) { blake2sGatherAVX2(first, &from[offset/4*next], next, count, offset) })
+}
+
+func advanceWide(p Path, o *Blake2sOwners, values []byte, stride uint32, chains []Blake2sChain, steps int) {
+	n := len(chains)
+	if _, isQuarter := quarter(FirstLanes(n)); p == PathAVX512 && isQuarter {
+		advanceQuad(o, values, stride, chains, steps)
+		return
+	}
+	if n < Blake2sWidth { // a chain that stands in several lanes gets the same value in each
+		var full [Blake2sWidth]Blake2sChain
+		for k := copy(full[:], chains); k < len(full); k++ {
+			full[k] = chains[n-1]
+		}
+		chains = full[:]
+	}
+	m := (*[16]Blake2sRow)(&o.working)
+	if p == PathAVX512 {
+		blake2sAdvanceAVX512(m, &o.Words, &values[0], stride, (*uint16)(&chains[0]), uint64(steps))
+		return
+	}
+	for k := 0; k < n; k += Blake2sWidth / 2 {
+		blake2sAdvanceAVX2(m, &o.Words, &values[0], stride, (*uint16)(&chains[k]), uint64(steps))
+	}
+}
+
+// advanceQuad is Advance for at most four chains.
+func advanceQuad(o *Blake2sOwners, values []byte, stride uint32, chains []Blake2sChain, steps int) {
+	m := &o.working
+	for k, c := range chains {
+		block := o.block(c, values[c.value(stride):])
+		m.setLane(k, &block)
+	}
+	blake2sWalkQuad((*[16]Blake2sRow)(m), uint64(steps), 0)
+	for k, c := range chains {
+		block := m.lane(k)
+		putWords(values[c.value(stride):], block[8:12])
+	}
 }

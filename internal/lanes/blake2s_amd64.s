@@ -25,8 +25,8 @@ DATA blake2sTable<>+68(SB)/4, $0x510e523f
 DATA blake2sTable<>+72(SB)/4, $0x510e521f
 DATA blake2sTable<>+76(SB)/4, $0xe07c2654
 DATA blake2sTable<>+80(SB)/4, $0x00000001
-DATA blake2sTable<>+84(SB)/4, $0x00000000
-DATA blake2sTable<>+88(SB)/4, $0x00000000
+DATA blake2sTable<>+84(SB)/4, $0x0000000f
+DATA blake2sTable<>+88(SB)/4, $0x000001ff
 DATA blake2sTable<>+92(SB)/4, $0x00000000
 DATA blake2sTable<>+96(SB)/4, $0x00000000
 DATA blake2sTable<>+100(SB)/4, $0x00000000
@@ -6812,49 +6812,36 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VZEROUPPER
 	RET
 
-// func blake2sGatherAVX512(rows *[4][16]uint32, from *byte, at *[16]uint32, limit uint32) bool
+// func blake2sGatherAVX512(rows *[4][16]uint32, from *byte, stride uint64, count uint64)
 // Requires: AVX, AVX512F
-TEXT ·blake2sGatherAVX512(SB), NOSPLIT, $0-33
-	MOVQ         rows+0(FP), AX
-	MOVQ         at+16(FP), CX
-	MOVL         limit+24(FP), DX
-	VPBROADCASTD DX, Z0
-	VPCMPUD      $0x05, (CX), Z0, K1
-	KORTESTW     K1, K1
-	JCC          refused
-	MOVQ         from+8(FP), DX
-	MOVL         (CX), BX
-	VMOVDQU      (DX)(BX*1), X0
-	MOVL         16(CX), BX
-	VINSERTI32X4 $0x01, (DX)(BX*1), Z0, Z0
-	MOVL         32(CX), BX
-	VINSERTI32X4 $0x02, (DX)(BX*1), Z0, Z0
-	MOVL         48(CX), BX
-	VINSERTI32X4 $0x03, (DX)(BX*1), Z0, Z0
-	MOVL         4(CX), BX
-	VMOVDQU      (DX)(BX*1), X1
-	MOVL         20(CX), BX
-	VINSERTI32X4 $0x01, (DX)(BX*1), Z1, Z1
-	MOVL         36(CX), BX
-	VINSERTI32X4 $0x02, (DX)(BX*1), Z1, Z1
-	MOVL         52(CX), BX
-	VINSERTI32X4 $0x03, (DX)(BX*1), Z1, Z1
-	MOVL         8(CX), BX
-	VMOVDQU      (DX)(BX*1), X2
-	MOVL         24(CX), BX
-	VINSERTI32X4 $0x01, (DX)(BX*1), Z2, Z2
-	MOVL         40(CX), BX
-	VINSERTI32X4 $0x02, (DX)(BX*1), Z2, Z2
-	MOVL         56(CX), BX
-	VINSERTI32X4 $0x03, (DX)(BX*1), Z2, Z2
-	MOVL         12(CX), BX
-	VMOVDQU      (DX)(BX*1), X3
-	MOVL         28(CX), BX
-	VINSERTI32X4 $0x01, (DX)(BX*1), Z3, Z3
-	MOVL         44(CX), BX
-	VINSERTI32X4 $0x02, (DX)(BX*1), Z3, Z3
-	MOVL         60(CX), BX
-	VINSERTI32X4 $0x03, (DX)(BX*1), Z3, Z3
+TEXT ·blake2sGatherAVX512(SB), NOSPLIT, $0-32
+	MOVQ rows+0(FP), AX
+	MOVQ from+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ count+24(FP), BX
+	LEAQ (DX)(DX*2), DI
+
+next:
+	MOVQ         CX, SI
+	VMOVDQU      (SI), X0
+	VMOVDQU      (SI)(DX*1), X1
+	VMOVDQU      (SI)(DX*2), X2
+	VMOVDQU      (SI)(DI*1), X3
+	LEAQ         (SI)(DX*4), SI
+	VINSERTI32X4 $0x01, (SI), Z0, Z0
+	VINSERTI32X4 $0x01, (SI)(DX*1), Z1, Z1
+	VINSERTI32X4 $0x01, (SI)(DX*2), Z2, Z2
+	VINSERTI32X4 $0x01, (SI)(DI*1), Z3, Z3
+	LEAQ         (SI)(DX*4), SI
+	VINSERTI32X4 $0x02, (SI), Z0, Z0
+	VINSERTI32X4 $0x02, (SI)(DX*1), Z1, Z1
+	VINSERTI32X4 $0x02, (SI)(DX*2), Z2, Z2
+	VINSERTI32X4 $0x02, (SI)(DI*1), Z3, Z3
+	LEAQ         (SI)(DX*4), SI
+	VINSERTI32X4 $0x03, (SI), Z0, Z0
+	VINSERTI32X4 $0x03, (SI)(DX*1), Z1, Z1
+	VINSERTI32X4 $0x03, (SI)(DX*2), Z2, Z2
+	VINSERTI32X4 $0x03, (SI)(DI*1), Z3, Z3
 	VPUNPCKLDQ   Z1, Z0, Z4
 	VPUNPCKHDQ   Z1, Z0, Z5
 	VPUNPCKLDQ   Z3, Z2, Z6
@@ -6867,32 +6854,1194 @@ TEXT ·blake2sGatherAVX512(SB), NOSPLIT, $0-33
 	VMOVDQU32    Z1, 64(AX)
 	VMOVDQU32    Z2, 128(AX)
 	VMOVDQU32    Z3, 192(AX)
-	MOVB         $0x01, AL
-	MOVB         AL, ret+32(FP)
+	ADDQ         $0x10, CX
+	ADDQ         $0x00000100, AX
+	DECQ         BX
+	JNZ          next
 	VZEROUPPER
 	RET
 
-refused:
-	MOVB $0x00, AL
-	MOVB AL, ret+32(FP)
-	VZEROUPPER
-	RET
-
-// func blake2sScatterAVX512(to *byte, at *[16]uint32, limit uint32, rows *[4][16]uint32) bool
+// func blake2sAdvanceAVX512(m *[16][16]uint32, owners *[8][16]uint32, values *byte, stride uint32, chains *uint16, steps uint64)
 // Requires: AVX, AVX512F
-TEXT ·blake2sScatterAVX512(SB), NOSPLIT, $0-33
-	MOVQ          rows+24(FP), AX
-	MOVQ          at+8(FP), CX
-	MOVL          limit+16(FP), DX
-	VPBROADCASTD  DX, Z0
-	VPCMPUD       $0x05, (CX), Z0, K1
-	KORTESTW      K1, K1
-	JCC           refused
-	MOVQ          to+0(FP), DX
-	VMOVDQU32     (AX), Z0
-	VMOVDQU32     64(AX), Z1
-	VMOVDQU32     128(AX), Z2
-	VMOVDQU32     192(AX), Z3
+TEXT ·blake2sAdvanceAVX512(SB), NOSPLIT, $0-48
+	MOVQ         m+0(FP), AX
+	MOVQ         owners+8(FP), CX
+	MOVQ         chains+32(FP), DX
+	VPMOVZXWD    (DX), Z0
+	VPSRLD       $0x09, Z0, Z1
+	VPBROADCASTD blake2sTable<>+84(SB), Z3
+	VPANDD       Z3, Z1, Z1
+	VPBROADCASTD blake2sTable<>+88(SB), Z3
+	VPANDD       Z3, Z0, Z0
+	VMOVDQU32    Z0, 64(AX)
+	VPSRLD       $0x03, Z0, Z0
+	VPSLLD       $0x04, Z0, Z0
+	MOVL         stride+24(FP), DX
+	VPBROADCASTD DX, Z2
+	VPMULLD      Z1, Z2, Z2
+	VPADDD       Z0, Z2, Z2
+	VMOVDQU32    Z2, 768(AX)
+	VPERMD       (CX), Z1, Z3
+	VMOVDQU32    Z3, (AX)
+	VPERMD       192(CX), Z1, Z3
+	VMOVDQU32    Z3, 192(AX)
+	VPERMD       256(CX), Z1, Z3
+	VMOVDQU32    Z3, 256(AX)
+	VPERMD       320(CX), Z1, Z3
+	VMOVDQU32    Z3, 320(AX)
+	VPERMD       384(CX), Z1, Z3
+	VMOVDQU32    Z3, 384(AX)
+	VPERMD       448(CX), Z1, Z3
+	VMOVDQU32    Z3, 448(AX)
+	MOVQ         values+16(FP), CX
+	MOVL         768(AX), DX
+	VMOVDQU      (CX)(DX*1), X0
+	MOVL         784(AX), DX
+	VINSERTI32X4 $0x01, (CX)(DX*1), Z0, Z0
+	MOVL         800(AX), DX
+	VINSERTI32X4 $0x02, (CX)(DX*1), Z0, Z0
+	MOVL         816(AX), DX
+	VINSERTI32X4 $0x03, (CX)(DX*1), Z0, Z0
+	MOVL         772(AX), DX
+	VMOVDQU      (CX)(DX*1), X1
+	MOVL         788(AX), DX
+	VINSERTI32X4 $0x01, (CX)(DX*1), Z1, Z1
+	MOVL         804(AX), DX
+	VINSERTI32X4 $0x02, (CX)(DX*1), Z1, Z1
+	MOVL         820(AX), DX
+	VINSERTI32X4 $0x03, (CX)(DX*1), Z1, Z1
+	MOVL         776(AX), DX
+	VMOVDQU      (CX)(DX*1), X2
+	MOVL         792(AX), DX
+	VINSERTI32X4 $0x01, (CX)(DX*1), Z2, Z2
+	MOVL         808(AX), DX
+	VINSERTI32X4 $0x02, (CX)(DX*1), Z2, Z2
+	MOVL         824(AX), DX
+	VINSERTI32X4 $0x03, (CX)(DX*1), Z2, Z2
+	MOVL         780(AX), DX
+	VMOVDQU      (CX)(DX*1), X3
+	MOVL         796(AX), DX
+	VINSERTI32X4 $0x01, (CX)(DX*1), Z3, Z3
+	MOVL         812(AX), DX
+	VINSERTI32X4 $0x02, (CX)(DX*1), Z3, Z3
+	MOVL         828(AX), DX
+	VINSERTI32X4 $0x03, (CX)(DX*1), Z3, Z3
+	VPUNPCKLDQ   Z1, Z0, Z4
+	VPUNPCKHDQ   Z1, Z0, Z5
+	VPUNPCKLDQ   Z3, Z2, Z6
+	VPUNPCKHDQ   Z3, Z2, Z7
+	VPUNPCKLQDQ  Z6, Z4, Z0
+	VPUNPCKHQDQ  Z6, Z4, Z1
+	VPUNPCKLQDQ  Z7, Z5, Z2
+	VPUNPCKHQDQ  Z7, Z5, Z3
+	VMOVDQU32    Z0, 512(AX)
+	VMOVDQU32    Z1, 576(AX)
+	VMOVDQU32    Z2, 640(AX)
+	VMOVDQU32    Z3, 704(AX)
+	MOVQ         steps+40(FP), DX
+
+step:
+	VPBROADCASTD  blake2sTable<>+0(SB), Z0
+	VPBROADCASTD  blake2sTable<>+4(SB), Z1
+	VPBROADCASTD  blake2sTable<>+8(SB), Z2
+	VPBROADCASTD  blake2sTable<>+12(SB), Z3
+	VPBROADCASTD  blake2sTable<>+16(SB), Z4
+	VPBROADCASTD  blake2sTable<>+20(SB), Z5
+	VPBROADCASTD  blake2sTable<>+24(SB), Z6
+	VPBROADCASTD  blake2sTable<>+28(SB), Z7
+	VPBROADCASTD  blake2sTable<>+32(SB), Z8
+	VPBROADCASTD  blake2sTable<>+36(SB), Z9
+	VPBROADCASTD  blake2sTable<>+40(SB), Z10
+	VPBROADCASTD  blake2sTable<>+44(SB), Z11
+	VPBROADCASTD  blake2sTable<>+48(SB), Z12
+	VPBROADCASTD  blake2sTable<>+52(SB), Z13
+	VPBROADCASTD  blake2sTable<>+56(SB), Z14
+	VPBROADCASTD  blake2sTable<>+60(SB), Z15
+	VPBROADCASTD  blake2sTable<>+64(SB), Z12
+	VPBROADCASTD  blake2sTable<>+76(SB), Z14
+	VPADDD        (AX), Z0, Z0
+	VPADDD        256(AX), Z2, Z2
+	VPADDD        384(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPADDD        64(AX), Z0, Z0
+	VPADDD        192(AX), Z1, Z1
+	VPADDD        320(AX), Z2, Z2
+	VPADDD        448(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPADDD        512(AX), Z0, Z0
+	VPADDD        640(AX), Z1, Z1
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPADDD        576(AX), Z0, Z0
+	VPADDD        704(AX), Z1, Z1
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPADDD        256(AX), Z1, Z1
+	VPADDD        576(AX), Z2, Z2
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPADDD        640(AX), Z0, Z0
+	VPADDD        512(AX), Z1, Z1
+	VPADDD        384(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPADDD        64(AX), Z0, Z0
+	VPADDD        (AX), Z1, Z1
+	VPADDD        704(AX), Z2, Z2
+	VPADDD        320(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPADDD        448(AX), Z2, Z2
+	VPADDD        192(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPADDD        704(AX), Z0, Z0
+	VPADDD        320(AX), Z2, Z2
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPADDD        512(AX), Z0, Z0
+	VPADDD        (AX), Z1, Z1
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPADDD        640(AX), Z0, Z0
+	VPADDD        192(AX), Z1, Z1
+	VPADDD        448(AX), Z2, Z2
+	VPADDD        576(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPADDD        384(AX), Z1, Z1
+	VPADDD        64(AX), Z2, Z2
+	VPADDD        256(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPADDD        448(AX), Z0, Z0
+	VPADDD        192(AX), Z1, Z1
+	VPADDD        704(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPADDD        576(AX), Z0, Z0
+	VPADDD        64(AX), Z1, Z1
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPADDD        320(AX), Z1, Z1
+	VPADDD        256(AX), Z2, Z2
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPADDD        384(AX), Z0, Z0
+	VPADDD        640(AX), Z1, Z1
+	VPADDD        (AX), Z2, Z2
+	VPADDD        512(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPADDD        576(AX), Z0, Z0
+	VPADDD        320(AX), Z1, Z1
+	VPADDD        640(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPADDD        (AX), Z0, Z0
+	VPADDD        448(AX), Z1, Z1
+	VPADDD        256(AX), Z2, Z2
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPADDD        704(AX), Z1, Z1
+	VPADDD        384(AX), Z2, Z2
+	VPADDD        192(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPADDD        64(AX), Z0, Z0
+	VPADDD        512(AX), Z2, Z2
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPADDD        384(AX), Z1, Z1
+	VPADDD        (AX), Z2, Z2
+	VPADDD        512(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPADDD        640(AX), Z1, Z1
+	VPADDD        704(AX), Z2, Z2
+	VPADDD        192(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPADDD        256(AX), Z0, Z0
+	VPADDD        448(AX), Z1, Z1
+	VPADDD        64(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPADDD        320(AX), Z1, Z1
+	VPADDD        576(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPADDD        64(AX), Z1, Z1
+	VPADDD        256(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPADDD        320(AX), Z0, Z0
+	VPADDD        640(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPADDD        (AX), Z0, Z0
+	VPADDD        384(AX), Z1, Z1
+	VPADDD        576(AX), Z2, Z2
+	VPADDD        512(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPADDD        448(AX), Z0, Z0
+	VPADDD        192(AX), Z1, Z1
+	VPADDD        704(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPADDD        448(AX), Z1, Z1
+	VPADDD        192(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPADDD        704(AX), Z0, Z0
+	VPADDD        64(AX), Z2, Z2
+	VPADDD        576(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPADDD        320(AX), Z0, Z0
+	VPADDD        512(AX), Z2, Z2
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPADDD        (AX), Z0, Z0
+	VPADDD        256(AX), Z1, Z1
+	VPADDD        384(AX), Z2, Z2
+	VPADDD        640(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPADDD        384(AX), Z0, Z0
+	VPADDD        704(AX), Z2, Z2
+	VPADDD        (AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPADDD        576(AX), Z1, Z1
+	VPADDD        192(AX), Z2, Z2
+	VPADDD        512(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPADDD        64(AX), Z2, Z2
+	VPADDD        640(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPADDD        448(AX), Z1, Z1
+	VPADDD        256(AX), Z2, Z2
+	VPADDD        320(AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPADDD        640(AX), Z0, Z0
+	VPADDD        512(AX), Z1, Z1
+	VPADDD        448(AX), Z2, Z2
+	VPADDD        64(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPADDD        256(AX), Z1, Z1
+	VPADDD        384(AX), Z2, Z2
+	VPADDD        320(AX), Z3, Z3
+	VPADDD        Z4, Z0, Z0
+	VPADDD        Z5, Z1, Z1
+	VPADDD        Z6, Z2, Z2
+	VPADDD        Z7, Z3, Z3
+	VPXORD        Z0, Z12, Z12
+	VPXORD        Z1, Z13, Z13
+	VPXORD        Z2, Z14, Z14
+	VPXORD        Z3, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPADDD        Z12, Z8, Z8
+	VPADDD        Z13, Z9, Z9
+	VPADDD        Z14, Z10, Z10
+	VPADDD        Z15, Z11, Z11
+	VPXORD        Z8, Z4, Z4
+	VPXORD        Z9, Z5, Z5
+	VPXORD        Z10, Z6, Z6
+	VPXORD        Z11, Z7, Z7
+	VPRORD        $0x07, Z4, Z4
+	VPRORD        $0x07, Z5, Z5
+	VPRORD        $0x07, Z6, Z6
+	VPRORD        $0x07, Z7, Z7
+	VPADDD        576(AX), Z1, Z1
+	VPADDD        192(AX), Z2, Z2
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x10, Z15, Z15
+	VPRORD        $0x10, Z12, Z12
+	VPRORD        $0x10, Z13, Z13
+	VPRORD        $0x10, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z10, Z5, Z5
+	VPXORD        Z11, Z6, Z6
+	VPXORD        Z8, Z7, Z7
+	VPXORD        Z9, Z4, Z4
+	VPRORD        $0x0c, Z5, Z5
+	VPRORD        $0x0c, Z6, Z6
+	VPRORD        $0x0c, Z7, Z7
+	VPRORD        $0x0c, Z4, Z4
+	VPADDD        704(AX), Z0, Z0
+	VPADDD        (AX), Z3, Z3
+	VPADDD        Z5, Z0, Z0
+	VPADDD        Z6, Z1, Z1
+	VPADDD        Z7, Z2, Z2
+	VPADDD        Z4, Z3, Z3
+	VPXORD        Z0, Z15, Z15
+	VPXORD        Z1, Z12, Z12
+	VPXORD        Z2, Z13, Z13
+	VPXORD        Z3, Z14, Z14
+	VPRORD        $0x08, Z15, Z15
+	VPRORD        $0x08, Z12, Z12
+	VPRORD        $0x08, Z13, Z13
+	VPRORD        $0x08, Z14, Z14
+	VPADDD        Z15, Z10, Z10
+	VPADDD        Z12, Z11, Z11
+	VPADDD        Z13, Z8, Z8
+	VPADDD        Z14, Z9, Z9
+	VPXORD        Z8, Z0, Z0
+	VPXORD.BCST   blake2sTable<>+0(SB), Z0, Z0
+	VMOVDQU32     Z0, 512(AX)
+	VPXORD        Z9, Z1, Z1
+	VPXORD.BCST   blake2sTable<>+4(SB), Z1, Z1
+	VMOVDQU32     Z1, 576(AX)
+	VPXORD        Z10, Z2, Z2
+	VPXORD.BCST   blake2sTable<>+8(SB), Z2, Z2
+	VMOVDQU32     Z2, 640(AX)
+	VPXORD        Z11, Z3, Z3
+	VPXORD.BCST   blake2sTable<>+12(SB), Z3, Z3
+	VMOVDQU32     Z3, 704(AX)
+	VPBROADCASTD  blake2sTable<>+80(SB), Z0
+	VPADDD        64(AX), Z0, Z0
+	VMOVDQU32     Z0, 64(AX)
+	DECQ          DX
+	JNZ           step
+	VMOVDQU32     512(AX), Z0
+	VMOVDQU32     576(AX), Z1
+	VMOVDQU32     640(AX), Z2
+	VMOVDQU32     704(AX), Z3
 	VPUNPCKLDQ    Z1, Z0, Z4
 	VPUNPCKHDQ    Z1, Z0, Z5
 	VPUNPCKLDQ    Z3, Z2, Z6
@@ -6901,85 +8050,1615 @@ TEXT ·blake2sScatterAVX512(SB), NOSPLIT, $0-33
 	VPUNPCKHQDQ   Z6, Z4, Z1
 	VPUNPCKLQDQ   Z7, Z5, Z2
 	VPUNPCKHQDQ   Z7, Z5, Z3
-	MOVL          (CX), AX
-	VMOVDQU       X0, (DX)(AX*1)
-	MOVL          16(CX), AX
-	VEXTRACTI32X4 $0x01, Z0, (DX)(AX*1)
-	MOVL          32(CX), AX
-	VEXTRACTI32X4 $0x02, Z0, (DX)(AX*1)
-	MOVL          48(CX), AX
-	VEXTRACTI32X4 $0x03, Z0, (DX)(AX*1)
-	MOVL          4(CX), AX
-	VMOVDQU       X1, (DX)(AX*1)
-	MOVL          20(CX), AX
-	VEXTRACTI32X4 $0x01, Z1, (DX)(AX*1)
-	MOVL          36(CX), AX
-	VEXTRACTI32X4 $0x02, Z1, (DX)(AX*1)
-	MOVL          52(CX), AX
-	VEXTRACTI32X4 $0x03, Z1, (DX)(AX*1)
-	MOVL          8(CX), AX
-	VMOVDQU       X2, (DX)(AX*1)
-	MOVL          24(CX), AX
-	VEXTRACTI32X4 $0x01, Z2, (DX)(AX*1)
-	MOVL          40(CX), AX
-	VEXTRACTI32X4 $0x02, Z2, (DX)(AX*1)
-	MOVL          56(CX), AX
-	VEXTRACTI32X4 $0x03, Z2, (DX)(AX*1)
-	MOVL          12(CX), AX
-	VMOVDQU       X3, (DX)(AX*1)
-	MOVL          28(CX), AX
-	VEXTRACTI32X4 $0x01, Z3, (DX)(AX*1)
-	MOVL          44(CX), AX
-	VEXTRACTI32X4 $0x02, Z3, (DX)(AX*1)
-	MOVL          60(CX), AX
-	VEXTRACTI32X4 $0x03, Z3, (DX)(AX*1)
-	MOVB          $0x01, AL
-	MOVB          AL, ret+32(FP)
-	VZEROUPPER
-	RET
-
-refused:
-	MOVB $0x00, AL
-	MOVB AL, ret+32(FP)
+	MOVL          768(AX), DX
+	VMOVDQU       X0, (CX)(DX*1)
+	MOVL          784(AX), DX
+	VEXTRACTI32X4 $0x01, Z0, (CX)(DX*1)
+	MOVL          800(AX), DX
+	VEXTRACTI32X4 $0x02, Z0, (CX)(DX*1)
+	MOVL          816(AX), DX
+	VEXTRACTI32X4 $0x03, Z0, (CX)(DX*1)
+	MOVL          772(AX), DX
+	VMOVDQU       X1, (CX)(DX*1)
+	MOVL          788(AX), DX
+	VEXTRACTI32X4 $0x01, Z1, (CX)(DX*1)
+	MOVL          804(AX), DX
+	VEXTRACTI32X4 $0x02, Z1, (CX)(DX*1)
+	MOVL          820(AX), DX
+	VEXTRACTI32X4 $0x03, Z1, (CX)(DX*1)
+	MOVL          776(AX), DX
+	VMOVDQU       X2, (CX)(DX*1)
+	MOVL          792(AX), DX
+	VEXTRACTI32X4 $0x01, Z2, (CX)(DX*1)
+	MOVL          808(AX), DX
+	VEXTRACTI32X4 $0x02, Z2, (CX)(DX*1)
+	MOVL          824(AX), DX
+	VEXTRACTI32X4 $0x03, Z2, (CX)(DX*1)
+	MOVL          780(AX), DX
+	VMOVDQU       X3, (CX)(DX*1)
+	MOVL          796(AX), DX
+	VEXTRACTI32X4 $0x01, Z3, (CX)(DX*1)
+	MOVL          812(AX), DX
+	VEXTRACTI32X4 $0x02, Z3, (CX)(DX*1)
+	MOVL          828(AX), DX
+	VEXTRACTI32X4 $0x03, Z3, (CX)(DX*1)
 	VZEROUPPER
 	RET
 
 // func blake2sAbsorbAVX2(h *[8][16]uint32, m *[16][16]uint32, total uint32, final uint32, offset uint64)
 // Requires: AVX, AVX2
-TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
-	MOVQ         h+0(FP), AX
-	MOVQ         offset+24(FP), CX
-	ADDQ         CX, AX
-	MOVQ         m+8(FP), CX
+TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
+	LEAQ         31(SP), AX
+	ANDQ         $-32, AX
+	MOVQ         h+0(FP), CX
 	MOVQ         offset+24(FP), DX
 	ADDQ         DX, CX
-	VMOVDQU      (AX), Y0
+	MOVQ         m+8(FP), DX
+	MOVQ         offset+24(FP), BX
+	ADDQ         BX, DX
+	VMOVDQU      (CX), Y0
 	VPBROADCASTD blake2sTable<>+32(SB), Y8
-	VMOVDQU      64(AX), Y1
+	VMOVDQU      64(CX), Y1
 	VPBROADCASTD blake2sTable<>+36(SB), Y9
-	VMOVDQU      128(AX), Y2
+	VMOVDQU      128(CX), Y2
 	VPBROADCASTD blake2sTable<>+40(SB), Y10
-	VMOVDQU      192(AX), Y3
+	VMOVDQU      192(CX), Y3
 	VPBROADCASTD blake2sTable<>+44(SB), Y15
-	VMOVDQU      Y15, (SP)
-	VMOVDQU      256(AX), Y4
+	VMOVDQU      Y15, (AX)
+	VMOVDQU      256(CX), Y4
 	VPBROADCASTD blake2sTable<>+48(SB), Y11
-	VMOVDQU      320(AX), Y5
+	VMOVDQU      320(CX), Y5
 	VPBROADCASTD blake2sTable<>+52(SB), Y12
-	VMOVDQU      384(AX), Y6
+	VMOVDQU      384(CX), Y6
 	VPBROADCASTD blake2sTable<>+56(SB), Y13
-	VMOVDQU      448(AX), Y7
+	VMOVDQU      448(CX), Y7
 	VPBROADCASTD blake2sTable<>+60(SB), Y14
-	MOVL         total+16(FP), DX
-	MOVL         final+20(FP), BX
-	XORL         blake2sTable<>+48(SB), DX
-	VMOVD        DX, X11
+	MOVL         total+16(FP), BX
+	MOVL         final+20(FP), SI
+	XORL         blake2sTable<>+48(SB), BX
+	VMOVD        BX, X11
 	VPBROADCASTD X11, Y11
-	XORL         blake2sTable<>+56(SB), BX
-	VMOVD        BX, X13
+	XORL         blake2sTable<>+56(SB), SI
+	VMOVD        SI, X13
 	VPBROADCASTD X13, Y13
+	VPADDD       (DX), Y0, Y0
+	VPADDD       128(DX), Y1, Y1
+	VPADDD       256(DX), Y2, Y2
+	VPADDD       384(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(DX), Y0, Y0
+	VPADDD       192(DX), Y1, Y1
+	VPADDD       320(DX), Y2, Y2
+	VPADDD       448(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       512(DX), Y0, Y0
+	VPADDD       640(DX), Y1, Y1
+	VPADDD       768(DX), Y2, Y2
+	VPADDD       896(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       576(DX), Y0, Y0
+	VPADDD       704(DX), Y1, Y1
+	VPADDD       832(DX), Y2, Y2
+	VPADDD       960(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       896(DX), Y0, Y0
+	VPADDD       256(DX), Y1, Y1
+	VPADDD       576(DX), Y2, Y2
+	VPADDD       832(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       640(DX), Y0, Y0
+	VPADDD       512(DX), Y1, Y1
+	VPADDD       960(DX), Y2, Y2
+	VPADDD       384(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(DX), Y0, Y0
+	VPADDD       (DX), Y1, Y1
+	VPADDD       704(DX), Y2, Y2
+	VPADDD       320(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       768(DX), Y0, Y0
+	VPADDD       128(DX), Y1, Y1
+	VPADDD       448(DX), Y2, Y2
+	VPADDD       192(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       704(DX), Y0, Y0
+	VPADDD       768(DX), Y1, Y1
+	VPADDD       320(DX), Y2, Y2
+	VPADDD       960(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       512(DX), Y0, Y0
+	VPADDD       (DX), Y1, Y1
+	VPADDD       128(DX), Y2, Y2
+	VPADDD       832(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       640(DX), Y0, Y0
+	VPADDD       192(DX), Y1, Y1
+	VPADDD       448(DX), Y2, Y2
+	VPADDD       576(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       896(DX), Y0, Y0
+	VPADDD       384(DX), Y1, Y1
+	VPADDD       64(DX), Y2, Y2
+	VPADDD       256(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       448(DX), Y0, Y0
+	VPADDD       192(DX), Y1, Y1
+	VPADDD       832(DX), Y2, Y2
+	VPADDD       704(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       576(DX), Y0, Y0
+	VPADDD       64(DX), Y1, Y1
+	VPADDD       768(DX), Y2, Y2
+	VPADDD       896(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       128(DX), Y0, Y0
+	VPADDD       320(DX), Y1, Y1
+	VPADDD       256(DX), Y2, Y2
+	VPADDD       960(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       384(DX), Y0, Y0
+	VPADDD       640(DX), Y1, Y1
+	VPADDD       (DX), Y2, Y2
+	VPADDD       512(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       576(DX), Y0, Y0
+	VPADDD       320(DX), Y1, Y1
+	VPADDD       128(DX), Y2, Y2
+	VPADDD       640(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       (DX), Y0, Y0
+	VPADDD       448(DX), Y1, Y1
+	VPADDD       256(DX), Y2, Y2
+	VPADDD       960(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       896(DX), Y0, Y0
+	VPADDD       704(DX), Y1, Y1
+	VPADDD       384(DX), Y2, Y2
+	VPADDD       192(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       64(DX), Y0, Y0
+	VPADDD       768(DX), Y1, Y1
+	VPADDD       512(DX), Y2, Y2
+	VPADDD       832(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       128(DX), Y0, Y0
+	VPADDD       384(DX), Y1, Y1
+	VPADDD       (DX), Y2, Y2
+	VPADDD       512(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       768(DX), Y0, Y0
+	VPADDD       640(DX), Y1, Y1
+	VPADDD       704(DX), Y2, Y2
+	VPADDD       192(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       256(DX), Y0, Y0
+	VPADDD       448(DX), Y1, Y1
+	VPADDD       960(DX), Y2, Y2
+	VPADDD       64(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       832(DX), Y0, Y0
+	VPADDD       320(DX), Y1, Y1
+	VPADDD       896(DX), Y2, Y2
+	VPADDD       576(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       768(DX), Y0, Y0
+	VPADDD       64(DX), Y1, Y1
+	VPADDD       896(DX), Y2, Y2
+	VPADDD       256(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       320(DX), Y0, Y0
+	VPADDD       960(DX), Y1, Y1
+	VPADDD       832(DX), Y2, Y2
+	VPADDD       640(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       (DX), Y0, Y0
+	VPADDD       384(DX), Y1, Y1
+	VPADDD       576(DX), Y2, Y2
+	VPADDD       512(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       448(DX), Y0, Y0
+	VPADDD       192(DX), Y1, Y1
+	VPADDD       128(DX), Y2, Y2
+	VPADDD       704(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       832(DX), Y0, Y0
+	VPADDD       448(DX), Y1, Y1
+	VPADDD       768(DX), Y2, Y2
+	VPADDD       192(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       704(DX), Y0, Y0
+	VPADDD       896(DX), Y1, Y1
+	VPADDD       64(DX), Y2, Y2
+	VPADDD       576(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       320(DX), Y0, Y0
+	VPADDD       960(DX), Y1, Y1
+	VPADDD       512(DX), Y2, Y2
+	VPADDD       128(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       (DX), Y0, Y0
+	VPADDD       256(DX), Y1, Y1
+	VPADDD       384(DX), Y2, Y2
+	VPADDD       640(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       384(DX), Y0, Y0
+	VPADDD       896(DX), Y1, Y1
+	VPADDD       704(DX), Y2, Y2
+	VPADDD       (DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       960(DX), Y0, Y0
+	VPADDD       576(DX), Y1, Y1
+	VPADDD       192(DX), Y2, Y2
+	VPADDD       512(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       768(DX), Y0, Y0
+	VPADDD       832(DX), Y1, Y1
+	VPADDD       64(DX), Y2, Y2
+	VPADDD       640(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       128(DX), Y0, Y0
+	VPADDD       448(DX), Y1, Y1
+	VPADDD       256(DX), Y2, Y2
+	VPADDD       320(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       640(DX), Y0, Y0
+	VPADDD       512(DX), Y1, Y1
+	VPADDD       448(DX), Y2, Y2
+	VPADDD       64(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       128(DX), Y0, Y0
+	VPADDD       256(DX), Y1, Y1
+	VPADDD       384(DX), Y2, Y2
+	VPADDD       320(DX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       960(DX), Y0, Y0
+	VPADDD       576(DX), Y1, Y1
+	VPADDD       192(DX), Y2, Y2
+	VPADDD       832(DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       704(DX), Y0, Y0
+	VPADDD       896(DX), Y1, Y1
+	VPADDD       768(DX), Y2, Y2
+	VPADDD       (DX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPXOR        Y8, Y0, Y0
+	VPXOR        (CX), Y0, Y0
+	VMOVDQU      Y0, (CX)
+	VPXOR        Y9, Y1, Y1
+	VPXOR        64(CX), Y1, Y1
+	VMOVDQU      Y1, 64(CX)
+	VPXOR        Y10, Y2, Y2
+	VPXOR        128(CX), Y2, Y2
+	VMOVDQU      Y2, 128(CX)
+	VPXOR        (AX), Y3, Y3
+	VPXOR        192(CX), Y3, Y3
+	VMOVDQU      Y3, 192(CX)
+	VPXOR        Y11, Y4, Y4
+	VPXOR        256(CX), Y4, Y4
+	VMOVDQU      Y4, 256(CX)
+	VPXOR        Y12, Y5, Y5
+	VPXOR        320(CX), Y5, Y5
+	VMOVDQU      Y5, 320(CX)
+	VPXOR        Y13, Y6, Y6
+	VPXOR        384(CX), Y6, Y6
+	VMOVDQU      Y6, 384(CX)
+	VPXOR        Y14, Y7, Y7
+	VPXOR        448(CX), Y7, Y7
+	VMOVDQU      Y7, 448(CX)
+	VZEROUPPER
+	RET
+
+// func blake2sWalkAVX2(m *[16][16]uint32, steps uint64, offset uint64)
+// Requires: AVX, AVX2
+TEXT ·blake2sWalkAVX2(SB), NOSPLIT, $64-24
+	LEAQ 31(SP), AX
+	ANDQ $-32, AX
+	MOVQ m+0(FP), CX
+	MOVQ offset+16(FP), DX
+	ADDQ DX, CX
+	MOVQ steps+8(FP), DX
+
+step:
+	VPBROADCASTD blake2sTable<>+0(SB), Y0
+	VPBROADCASTD blake2sTable<>+4(SB), Y1
+	VPBROADCASTD blake2sTable<>+8(SB), Y2
+	VPBROADCASTD blake2sTable<>+12(SB), Y3
+	VPBROADCASTD blake2sTable<>+16(SB), Y4
+	VPBROADCASTD blake2sTable<>+20(SB), Y5
+	VPBROADCASTD blake2sTable<>+24(SB), Y6
+	VPBROADCASTD blake2sTable<>+28(SB), Y7
+	VPBROADCASTD blake2sTable<>+32(SB), Y8
+	VPBROADCASTD blake2sTable<>+36(SB), Y9
+	VPBROADCASTD blake2sTable<>+40(SB), Y10
+	VPBROADCASTD blake2sTable<>+44(SB), Y15
+	VMOVDQU      Y15, (AX)
+	VPBROADCASTD blake2sTable<>+48(SB), Y11
+	VPBROADCASTD blake2sTable<>+52(SB), Y12
+	VPBROADCASTD blake2sTable<>+56(SB), Y13
+	VPBROADCASTD blake2sTable<>+60(SB), Y14
+	VPBROADCASTD blake2sTable<>+64(SB), Y11
+	VPBROADCASTD blake2sTable<>+76(SB), Y13
 	VPADDD       (CX), Y0, Y0
-	VPADDD       128(CX), Y1, Y1
 	VPADDD       256(CX), Y2, Y2
 	VPADDD       384(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
@@ -6997,12 +9676,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7034,12 +9713,1518 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       512(CX), Y0, Y0
+	VPADDD       640(CX), Y1, Y1
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       576(CX), Y0, Y0
+	VPADDD       704(CX), Y1, Y1
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       256(CX), Y1, Y1
+	VPADDD       576(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       640(CX), Y0, Y0
+	VPADDD       512(CX), Y1, Y1
+	VPADDD       384(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(CX), Y0, Y0
+	VPADDD       (CX), Y1, Y1
+	VPADDD       704(CX), Y2, Y2
+	VPADDD       320(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       448(CX), Y2, Y2
+	VPADDD       192(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       704(CX), Y0, Y0
+	VPADDD       320(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       512(CX), Y0, Y0
+	VPADDD       (CX), Y1, Y1
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       640(CX), Y0, Y0
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       448(CX), Y2, Y2
+	VPADDD       576(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       384(CX), Y1, Y1
+	VPADDD       64(CX), Y2, Y2
+	VPADDD       256(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       448(CX), Y0, Y0
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       704(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       576(CX), Y0, Y0
+	VPADDD       64(CX), Y1, Y1
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       320(CX), Y1, Y1
+	VPADDD       256(CX), Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       384(CX), Y0, Y0
+	VPADDD       640(CX), Y1, Y1
+	VPADDD       (CX), Y2, Y2
+	VPADDD       512(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       576(CX), Y0, Y0
+	VPADDD       320(CX), Y1, Y1
+	VPADDD       640(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       (CX), Y0, Y0
+	VPADDD       448(CX), Y1, Y1
+	VPADDD       256(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       704(CX), Y1, Y1
+	VPADDD       384(CX), Y2, Y2
+	VPADDD       192(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       64(CX), Y0, Y0
+	VPADDD       512(CX), Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       384(CX), Y1, Y1
+	VPADDD       (CX), Y2, Y2
+	VPADDD       512(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       640(CX), Y1, Y1
+	VPADDD       704(CX), Y2, Y2
+	VPADDD       192(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       256(CX), Y0, Y0
+	VPADDD       448(CX), Y1, Y1
+	VPADDD       64(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       320(CX), Y1, Y1
+	VPADDD       576(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       64(CX), Y1, Y1
+	VPADDD       256(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       320(CX), Y0, Y0
+	VPADDD       640(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       (CX), Y0, Y0
+	VPADDD       384(CX), Y1, Y1
+	VPADDD       576(CX), Y2, Y2
+	VPADDD       512(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       448(CX), Y0, Y0
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       704(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       448(CX), Y1, Y1
+	VPADDD       192(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       704(CX), Y0, Y0
+	VPADDD       64(CX), Y2, Y2
+	VPADDD       576(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       320(CX), Y0, Y0
+	VPADDD       512(CX), Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       (CX), Y0, Y0
+	VPADDD       256(CX), Y1, Y1
+	VPADDD       384(CX), Y2, Y2
+	VPADDD       640(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       384(CX), Y0, Y0
+	VPADDD       704(CX), Y2, Y2
+	VPADDD       (CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       576(CX), Y1, Y1
+	VPADDD       192(CX), Y2, Y2
+	VPADDD       512(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(CX), Y2, Y2
+	VPADDD       640(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       448(CX), Y1, Y1
+	VPADDD       256(CX), Y2, Y2
+	VPADDD       320(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       640(CX), Y0, Y0
+	VPADDD       512(CX), Y1, Y1
+	VPADDD       448(CX), Y2, Y2
+	VPADDD       64(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       256(CX), Y1, Y1
+	VPADDD       384(CX), Y2, Y2
+	VPADDD       320(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       576(CX), Y1, Y1
+	VPADDD       192(CX), Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       704(CX), Y0, Y0
+	VPADDD       (CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y8, Y0, Y0
+	VPBROADCASTD blake2sTable<>+0(SB), Y15
+	VPXOR        Y15, Y0, Y0
+	VMOVDQU      Y0, 512(CX)
+	VPXOR        Y9, Y1, Y1
+	VPBROADCASTD blake2sTable<>+4(SB), Y15
+	VPXOR        Y15, Y1, Y1
+	VMOVDQU      Y1, 576(CX)
+	VPXOR        Y10, Y2, Y2
+	VPBROADCASTD blake2sTable<>+8(SB), Y15
+	VPXOR        Y15, Y2, Y2
+	VMOVDQU      Y2, 640(CX)
+	VPXOR        (AX), Y3, Y3
+	VPBROADCASTD blake2sTable<>+12(SB), Y15
+	VPXOR        Y15, Y3, Y3
+	VMOVDQU      Y3, 704(CX)
+	VPBROADCASTD blake2sTable<>+80(SB), Y0
+	VPADDD       64(CX), Y0, Y0
+	VMOVDQU      Y0, 64(CX)
+	DECQ         DX
+	JNZ          step
+	VZEROUPPER
+	RET
+
+// func blake2sClimbAVX2(m *[16][16]uint32, siblings *[4][16]uint32, levels uint64, offset uint64)
+// Requires: AVX, AVX2
+TEXT ·blake2sClimbAVX2(SB), NOSPLIT, $64-32
+	LEAQ 31(SP), AX
+	ANDQ $-32, AX
+	MOVQ m+0(FP), CX
+	MOVQ offset+24(FP), DX
+	ADDQ DX, CX
+	MOVQ siblings+8(FP), DX
+	MOVQ offset+24(FP), BX
+	ADDQ BX, DX
+	MOVQ levels+16(FP), BX
+
+level:
+	VMOVDQU      192(CX), Y0
+	VPSLLD       $0x1f, Y0, Y14
+	VPSRLD       $0x01, Y0, Y0
+	VMOVDQU      Y0, 192(CX)
+	VPBROADCASTD blake2sTable<>+80(SB), Y0
+	VPADDD       64(CX), Y0, Y0
+	VMOVDQU      Y0, 64(CX)
+	VMOVDQU      512(CX), Y1
+	VMOVDQU      (DX), Y2
+	VBLENDVPS    Y14, Y2, Y1, Y15
+	VBLENDVPS    Y14, Y1, Y2, Y2
+	VMOVDQA      Y15, Y1
+	VMOVDQU      Y1, 512(CX)
+	VMOVDQU      Y2, 768(CX)
+	VMOVDQU      576(CX), Y1
+	VMOVDQU      64(DX), Y2
+	VBLENDVPS    Y14, Y2, Y1, Y15
+	VBLENDVPS    Y14, Y1, Y2, Y2
+	VMOVDQA      Y15, Y1
+	VMOVDQU      Y1, 576(CX)
+	VMOVDQU      Y2, 832(CX)
+	VMOVDQU      640(CX), Y1
+	VMOVDQU      128(DX), Y2
+	VBLENDVPS    Y14, Y2, Y1, Y15
+	VBLENDVPS    Y14, Y1, Y2, Y2
+	VMOVDQA      Y15, Y1
+	VMOVDQU      Y1, 640(CX)
+	VMOVDQU      Y2, 896(CX)
+	VMOVDQU      704(CX), Y1
+	VMOVDQU      192(DX), Y2
+	VBLENDVPS    Y14, Y2, Y1, Y15
+	VBLENDVPS    Y14, Y1, Y2, Y2
+	VMOVDQA      Y15, Y1
+	VMOVDQU      Y1, 704(CX)
+	VMOVDQU      Y2, 960(CX)
+	VPBROADCASTD blake2sTable<>+0(SB), Y0
+	VPBROADCASTD blake2sTable<>+4(SB), Y1
+	VPBROADCASTD blake2sTable<>+8(SB), Y2
+	VPBROADCASTD blake2sTable<>+12(SB), Y3
+	VPBROADCASTD blake2sTable<>+16(SB), Y4
+	VPBROADCASTD blake2sTable<>+20(SB), Y5
+	VPBROADCASTD blake2sTable<>+24(SB), Y6
+	VPBROADCASTD blake2sTable<>+28(SB), Y7
+	VPBROADCASTD blake2sTable<>+32(SB), Y8
+	VPBROADCASTD blake2sTable<>+36(SB), Y9
+	VPBROADCASTD blake2sTable<>+40(SB), Y10
+	VPBROADCASTD blake2sTable<>+44(SB), Y15
+	VMOVDQU      Y15, (AX)
+	VPBROADCASTD blake2sTable<>+48(SB), Y11
+	VPBROADCASTD blake2sTable<>+52(SB), Y12
+	VPBROADCASTD blake2sTable<>+56(SB), Y13
+	VPBROADCASTD blake2sTable<>+60(SB), Y14
+	VPBROADCASTD blake2sTable<>+68(SB), Y11
+	VPBROADCASTD blake2sTable<>+76(SB), Y13
+	VPADDD       (CX), Y0, Y0
+	VPADDD       256(CX), Y2, Y2
+	VPADDD       384(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(CX), Y0, Y0
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       320(CX), Y2, Y2
+	VPADDD       448(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7069,12 +11254,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -7106,12 +11291,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -7145,12 +11330,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7182,12 +11367,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7217,12 +11402,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -7238,7 +11423,6 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
 	VPADDD       768(CX), Y0, Y0
-	VPADDD       128(CX), Y1, Y1
 	VPADDD       448(CX), Y2, Y2
 	VPADDD       192(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
@@ -7254,12 +11438,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -7293,12 +11477,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7313,7 +11497,6 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPOR         Y15, Y7, Y7
 	VPADDD       512(CX), Y0, Y0
 	VPADDD       (CX), Y1, Y1
-	VPADDD       128(CX), Y2, Y2
 	VPADDD       832(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
@@ -7330,12 +11513,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7365,12 +11548,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -7402,12 +11585,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -7441,12 +11624,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7478,12 +11661,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7496,7 +11679,6 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       128(CX), Y0, Y0
 	VPADDD       320(CX), Y1, Y1
 	VPADDD       256(CX), Y2, Y2
 	VPADDD       960(CX), Y3, Y3
@@ -7513,12 +11695,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -7550,12 +11732,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -7572,7 +11754,6 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPOR         Y15, Y4, Y4
 	VPADDD       576(CX), Y0, Y0
 	VPADDD       320(CX), Y1, Y1
-	VPADDD       128(CX), Y2, Y2
 	VPADDD       640(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
@@ -7589,12 +11770,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7626,12 +11807,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7661,12 +11842,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -7698,12 +11879,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -7718,7 +11899,6 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       128(CX), Y0, Y0
 	VPADDD       384(CX), Y1, Y1
 	VPADDD       (CX), Y2, Y2
 	VPADDD       512(CX), Y3, Y3
@@ -7737,12 +11917,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7774,12 +11954,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7809,12 +11989,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -7846,12 +12026,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -7885,12 +12065,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7922,12 +12102,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -7957,12 +12137,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -7979,7 +12159,6 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPOR         Y15, Y4, Y4
 	VPADDD       448(CX), Y0, Y0
 	VPADDD       192(CX), Y1, Y1
-	VPADDD       128(CX), Y2, Y2
 	VPADDD       704(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
@@ -7994,12 +12173,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8033,12 +12212,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8070,12 +12249,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8091,7 +12270,6 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       320(CX), Y0, Y0
 	VPADDD       960(CX), Y1, Y1
 	VPADDD       512(CX), Y2, Y2
-	VPADDD       128(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -8105,12 +12283,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8142,12 +12320,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8181,12 +12359,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8218,12 +12396,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8253,12 +12431,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8273,7 +12451,6 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       128(CX), Y0, Y0
 	VPADDD       448(CX), Y1, Y1
 	VPADDD       256(CX), Y2, Y2
 	VPADDD       320(CX), Y3, Y3
@@ -8290,12 +12467,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8329,12 +12506,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8347,7 +12524,6 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       128(CX), Y0, Y0
 	VPADDD       256(CX), Y1, Y1
 	VPADDD       384(CX), Y2, Y2
 	VPADDD       320(CX), Y3, Y3
@@ -8366,12 +12542,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8401,12 +12577,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8438,12 +12614,1668 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y8, Y0, Y0
+	VPBROADCASTD blake2sTable<>+0(SB), Y15
+	VPXOR        Y15, Y0, Y0
+	VMOVDQU      Y0, 512(CX)
+	VPXOR        Y9, Y1, Y1
+	VPBROADCASTD blake2sTable<>+4(SB), Y15
+	VPXOR        Y15, Y1, Y1
+	VMOVDQU      Y1, 576(CX)
+	VPXOR        Y10, Y2, Y2
+	VPBROADCASTD blake2sTable<>+8(SB), Y15
+	VPXOR        Y15, Y2, Y2
+	VMOVDQU      Y2, 640(CX)
+	VPXOR        (AX), Y3, Y3
+	VPBROADCASTD blake2sTable<>+12(SB), Y15
+	VPXOR        Y15, Y3, Y3
+	VMOVDQU      Y3, 704(CX)
+	ADDQ         $0x00000100, DX
+	DECQ         BX
+	JNZ          level
+	VZEROUPPER
+	RET
+
+// func blake2sTrialsAVX2(suffix *[6][16]uint32, digest *[4][16]uint32, first *[16]uint32, second *[8]uint32, prefix *[8]uint32, trial uint32, offset uint64)
+// Requires: AVX, AVX2
+TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
+	LEAQ         31(SP), AX
+	ANDQ         $-32, AX
+	MOVQ         suffix+0(FP), CX
+	MOVQ         offset+48(FP), DX
+	ADDQ         DX, CX
+	MOVQ         digest+8(FP), DX
+	MOVQ         offset+48(FP), BX
+	ADDQ         BX, DX
+	MOVQ         first+16(FP), BX
+	MOVQ         second+24(FP), SI
+	MOVQ         prefix+32(FP), DI
+	MOVL         trial+40(FP), R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	LEAQ         blake2sTable<>+128(SB), R8
+	MOVQ         offset+48(FP), R9
+	ADDQ         R9, R8
+	VPADDD       (R8), Y0, Y0
+	VMOVDQU      Y0, 64(SP)
+	VPBROADCASTD blake2sTable<>+0(SB), Y0
+	VPBROADCASTD blake2sTable<>+32(SB), Y8
+	VPBROADCASTD blake2sTable<>+4(SB), Y1
+	VPBROADCASTD blake2sTable<>+36(SB), Y9
+	VPBROADCASTD blake2sTable<>+8(SB), Y2
+	VPBROADCASTD blake2sTable<>+40(SB), Y10
+	VPBROADCASTD blake2sTable<>+12(SB), Y3
+	VPBROADCASTD blake2sTable<>+44(SB), Y15
+	VMOVDQU      Y15, (AX)
+	VPBROADCASTD blake2sTable<>+16(SB), Y4
+	VPBROADCASTD blake2sTable<>+48(SB), Y11
+	VPBROADCASTD blake2sTable<>+20(SB), Y5
+	VPBROADCASTD blake2sTable<>+52(SB), Y12
+	VPBROADCASTD blake2sTable<>+24(SB), Y6
+	VPBROADCASTD blake2sTable<>+56(SB), Y13
+	VPBROADCASTD blake2sTable<>+28(SB), Y7
+	VPBROADCASTD blake2sTable<>+60(SB), Y14
+	VPBROADCASTD blake2sTable<>+68(SB), Y11
+	VPBROADCASTD (BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 16(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 24(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(SP), Y0, Y0
+	VPBROADCASTD 12(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 20(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 28(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 32(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 40(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 48(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 56(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 36(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 44(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 52(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 60(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 56(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 16(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 36(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 52(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 40(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 32(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 60(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 24(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(SP), Y0, Y0
+	VPBROADCASTD (BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 44(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 20(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 48(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 28(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 12(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 44(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 48(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 20(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 60(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 32(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD (BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 52(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 40(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 12(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 28(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 36(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 56(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 24(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPADDD       64(SP), Y2, Y2
+	VPBROADCASTD 16(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 28(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 12(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 52(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 44(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 36(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPADDD       64(SP), Y1, Y1
+	VPBROADCASTD 48(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 56(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 20(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 16(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 60(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 24(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 40(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD (BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 32(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 36(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 20(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 40(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD (BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 28(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 16(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 60(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 56(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 44(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 24(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 12(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       64(SP), Y0, Y0
+	VPBROADCASTD 48(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 32(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 52(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 24(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD (BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 32(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 48(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 40(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 44(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 12(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 16(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 28(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 60(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       64(SP), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 52(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 20(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 56(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 36(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 48(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPADDD       64(SP), Y1, Y1
+	VPBROADCASTD 56(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 16(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 20(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 60(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 52(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 40(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD (BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 24(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 36(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 32(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 28(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 12(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 44(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 52(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 28(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 48(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 12(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 44(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 56(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPADDD       64(SP), Y2, Y2
+	VPBROADCASTD 36(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 20(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 60(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 32(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD (BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 16(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 24(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 40(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 24(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 56(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 44(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD (BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 60(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 36(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 12(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 32(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 48(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 52(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPADDD       64(SP), Y2, Y2
+	VPBROADCASTD 40(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 28(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 16(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 20(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 40(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 32(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 28(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       64(SP), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 16(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 24(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 20(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 60(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 36(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 12(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 52(BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 44(BX), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 56(BX), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 48(BX), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD (BX), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8459,39 +14291,3074 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $32-32
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
 	VPXOR        Y8, Y0, Y0
-	VPXOR        (AX), Y0, Y0
-	VMOVDQU      Y0, (AX)
+	VPBROADCASTD blake2sTable<>+0(SB), Y15
+	VPXOR        Y15, Y0, Y0
+	VMOVDQU      Y0, 64(SP)
 	VPXOR        Y9, Y1, Y1
-	VPXOR        64(AX), Y1, Y1
-	VMOVDQU      Y1, 64(AX)
+	VPBROADCASTD blake2sTable<>+4(SB), Y15
+	VPXOR        Y15, Y1, Y1
+	VMOVDQU      Y1, 128(SP)
 	VPXOR        Y10, Y2, Y2
-	VPXOR        128(AX), Y2, Y2
-	VMOVDQU      Y2, 128(AX)
-	VPXOR        (SP), Y3, Y3
-	VPXOR        192(AX), Y3, Y3
-	VMOVDQU      Y3, 192(AX)
+	VPBROADCASTD blake2sTable<>+8(SB), Y15
+	VPXOR        Y15, Y2, Y2
+	VMOVDQU      Y2, 192(SP)
+	VPXOR        (AX), Y3, Y3
+	VPBROADCASTD blake2sTable<>+12(SB), Y15
+	VPXOR        Y15, Y3, Y3
+	VMOVDQU      Y3, 256(SP)
 	VPXOR        Y11, Y4, Y4
-	VPXOR        256(AX), Y4, Y4
-	VMOVDQU      Y4, 256(AX)
+	VPBROADCASTD blake2sTable<>+16(SB), Y15
+	VPXOR        Y15, Y4, Y4
+	VMOVDQU      Y4, 320(SP)
 	VPXOR        Y12, Y5, Y5
-	VPXOR        320(AX), Y5, Y5
-	VMOVDQU      Y5, 320(AX)
+	VPBROADCASTD blake2sTable<>+20(SB), Y15
+	VPXOR        Y15, Y5, Y5
+	VMOVDQU      Y5, 384(SP)
 	VPXOR        Y13, Y6, Y6
-	VPXOR        384(AX), Y6, Y6
-	VMOVDQU      Y6, 384(AX)
+	VPBROADCASTD blake2sTable<>+24(SB), Y15
+	VPXOR        Y15, Y6, Y6
+	VMOVDQU      Y6, 448(SP)
 	VPXOR        Y14, Y7, Y7
-	VPXOR        448(AX), Y7, Y7
-	VMOVDQU      Y7, 448(AX)
+	VPBROADCASTD blake2sTable<>+28(SB), Y15
+	VPXOR        Y15, Y7, Y7
+	VMOVDQU      Y7, 512(SP)
+	VPBROADCASTD blake2sTable<>+32(SB), Y8
+	VPBROADCASTD blake2sTable<>+36(SB), Y9
+	VPBROADCASTD blake2sTable<>+40(SB), Y10
+	VPBROADCASTD blake2sTable<>+44(SB), Y15
+	VMOVDQU      Y15, (AX)
+	VPBROADCASTD blake2sTable<>+48(SB), Y11
+	VPBROADCASTD blake2sTable<>+52(SB), Y12
+	VPBROADCASTD blake2sTable<>+56(SB), Y13
+	VPBROADCASTD blake2sTable<>+60(SB), Y14
+	VPBROADCASTD blake2sTable<>+72(SB), Y11
+	VPBROADCASTD blake2sTable<>+76(SB), Y13
+	VPBROADCASTD (SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 8(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 16(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 24(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 4(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 12(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 20(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 28(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 16(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 24(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 4(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD (SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 20(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 8(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 28(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 12(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 20(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD (SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 8(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 12(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 28(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 24(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 4(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 16(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 28(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 12(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 4(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 8(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 20(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 16(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 24(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD (SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 20(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 8(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD (SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 28(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 16(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 24(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 12(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 4(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 8(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 24(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD (SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 12(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 16(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 28(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 4(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 20(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 4(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 16(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 20(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD (SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 24(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 28(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 12(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 8(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 28(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 12(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 4(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 20(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 8(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD (SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 16(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 24(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 24(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD (SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 12(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 4(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 8(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 28(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 16(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 20(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD 28(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 4(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 8(SI), Y15
+	VPADDD       Y15, Y0, Y0
+	VPBROADCASTD 16(SI), Y15
+	VPADDD       Y15, Y1, Y1
+	VPBROADCASTD 24(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPBROADCASTD 20(SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPBROADCASTD 12(SI), Y15
+	VPADDD       Y15, Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPBROADCASTD (SI), Y15
+	VPADDD       Y15, Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPXOR        Y8, Y0, Y0
+	VPXOR        64(SP), Y0, Y0
+	VMOVDQU      Y0, (CX)
+	VPXOR        Y9, Y1, Y1
+	VPXOR        128(SP), Y1, Y1
+	VMOVDQU      Y1, 64(CX)
+	VPXOR        Y10, Y2, Y2
+	VPXOR        192(SP), Y2, Y2
+	VMOVDQU      Y2, 128(CX)
+	VPXOR        (AX), Y3, Y3
+	VPXOR        256(SP), Y3, Y3
+	VMOVDQU      Y3, 192(CX)
+	VPXOR        Y11, Y4, Y4
+	VPXOR        320(SP), Y4, Y4
+	VMOVDQU      Y4, 256(CX)
+	VPXOR        Y12, Y5, Y5
+	VPXOR        384(SP), Y5, Y5
+	VMOVDQU      Y5, 320(CX)
+	VPBROADCASTD (DI), Y0
+	VPBROADCASTD 4(DI), Y1
+	VPBROADCASTD 8(DI), Y2
+	VPBROADCASTD 12(DI), Y3
+	VPBROADCASTD 16(DI), Y4
+	VPBROADCASTD 20(DI), Y5
+	VPBROADCASTD 24(DI), Y6
+	VPBROADCASTD 28(DI), Y7
+	VPBROADCASTD blake2sTable<>+32(SB), Y8
+	VPBROADCASTD blake2sTable<>+36(SB), Y9
+	VPBROADCASTD blake2sTable<>+40(SB), Y10
+	VPBROADCASTD blake2sTable<>+44(SB), Y15
+	VMOVDQU      Y15, (AX)
+	VPBROADCASTD blake2sTable<>+48(SB), Y11
+	VPBROADCASTD blake2sTable<>+52(SB), Y12
+	VPBROADCASTD blake2sTable<>+56(SB), Y13
+	VPBROADCASTD blake2sTable<>+60(SB), Y14
+	VPBROADCASTD blake2sTable<>+72(SB), Y11
+	VPBROADCASTD blake2sTable<>+76(SB), Y13
+	VPADDD       (CX), Y0, Y0
+	VPADDD       128(CX), Y1, Y1
+	VPADDD       256(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(CX), Y0, Y0
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       320(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       256(CX), Y1, Y1
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(CX), Y0, Y0
+	VPADDD       (CX), Y1, Y1
+	VPADDD       320(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       128(CX), Y1, Y1
+	VPADDD       192(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       320(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       (CX), Y1, Y1
+	VPADDD       128(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       64(CX), Y2, Y2
+	VPADDD       256(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(CX), Y1, Y1
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       128(CX), Y0, Y0
+	VPADDD       320(CX), Y1, Y1
+	VPADDD       256(CX), Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       (CX), Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       320(CX), Y1, Y1
+	VPADDD       128(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       (CX), Y0, Y0
+	VPADDD       256(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       192(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       64(CX), Y0, Y0
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       128(CX), Y0, Y0
+	VPADDD       (CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       192(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       256(CX), Y0, Y0
+	VPADDD       64(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       320(CX), Y1, Y1
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       64(CX), Y1, Y1
+	VPADDD       256(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       320(CX), Y0, Y0
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       (CX), Y0, Y0
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       128(CX), Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       192(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       320(CX), Y0, Y0
+	VPADDD       128(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       (CX), Y0, Y0
+	VPADDD       256(CX), Y1, Y1
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       (CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       192(CX), Y2, Y2
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       64(CX), Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       128(CX), Y0, Y0
+	VPADDD       256(CX), Y2, Y2
+	VPADDD       320(CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       64(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       128(CX), Y0, Y0
+	VPADDD       256(CX), Y1, Y1
+	VPADDD       320(CX), Y3, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y5, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y7, Y3, Y3
+	VPXOR        Y0, Y11, Y11
+	VPXOR        Y1, Y12, Y12
+	VPXOR        Y2, Y13, Y13
+	VPXOR        Y3, Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPADDD       Y11, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPADDD       Y13, Y10, Y10
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
+	VPXOR        Y8, Y4, Y4
+	VPXOR        Y9, Y5, Y5
+	VPXOR        Y10, Y6, Y6
+	VPXOR        (AX), Y7, Y7
+	VPSLLD       $0x19, Y4, Y15
+	VPSRLD       $0x07, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPSLLD       $0x19, Y5, Y15
+	VPSRLD       $0x07, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x19, Y6, Y15
+	VPSRLD       $0x07, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x19, Y7, Y15
+	VPSRLD       $0x07, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPADDD       192(CX), Y2, Y2
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y10, Y5, Y5
+	VPXOR        (AX), Y6, Y6
+	VPXOR        Y8, Y7, Y7
+	VPXOR        Y9, Y4, Y4
+	VPSLLD       $0x14, Y5, Y15
+	VPSRLD       $0x0c, Y5, Y5
+	VPOR         Y15, Y5, Y5
+	VPSLLD       $0x14, Y6, Y15
+	VPSRLD       $0x0c, Y6, Y6
+	VPOR         Y15, Y6, Y6
+	VPSLLD       $0x14, Y7, Y15
+	VPSRLD       $0x0c, Y7, Y7
+	VPOR         Y15, Y7, Y7
+	VPSLLD       $0x14, Y4, Y15
+	VPSRLD       $0x0c, Y4, Y4
+	VPOR         Y15, Y4, Y4
+	VPADDD       (CX), Y3, Y3
+	VPADDD       Y5, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y7, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	VPXOR        Y0, Y14, Y14
+	VPXOR        Y1, Y11, Y11
+	VPXOR        Y2, Y12, Y12
+	VPXOR        Y3, Y13, Y13
+	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
+	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
+	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
+	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
+	VPADDD       Y14, Y10, Y10
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y13, Y9, Y9
+	VPXOR        Y8, Y0, Y0
+	VPBROADCASTD (DI), Y15
+	VPXOR        Y15, Y0, Y0
+	VMOVDQU      Y0, (DX)
+	VPXOR        Y9, Y1, Y1
+	VPBROADCASTD 4(DI), Y15
+	VPXOR        Y15, Y1, Y1
+	VMOVDQU      Y1, 64(DX)
+	VPXOR        Y10, Y2, Y2
+	VPBROADCASTD 8(DI), Y15
+	VPXOR        Y15, Y2, Y2
+	VMOVDQU      Y2, 128(DX)
+	VPXOR        (AX), Y3, Y3
+	VPBROADCASTD 12(DI), Y15
+	VPXOR        Y15, Y3, Y3
+	VMOVDQU      Y3, 192(DX)
 	VZEROUPPER
 	RET
 
-// func blake2sWalkAVX2(m *[16][16]uint32, steps uint64, offset uint64)
+// func blake2sGatherAVX2(rows *[4][16]uint32, from *byte, stride uint64, count uint64, offset uint64)
 // Requires: AVX, AVX2
-TEXT ·blake2sWalkAVX2(SB), NOSPLIT, $32-24
-	MOVQ m+0(FP), AX
-	MOVQ offset+16(FP), CX
+TEXT ·blake2sGatherAVX2(SB), NOSPLIT, $64-40
+	LEAQ 31(SP), AX
+	ANDQ $-32, AX
+	MOVQ rows+0(FP), AX
+	MOVQ offset+32(FP), CX
 	ADDQ CX, AX
-	MOVQ steps+8(FP), CX
+	MOVQ from+8(FP), CX
+	MOVQ stride+16(FP), DX
+	MOVQ count+24(FP), BX
+	LEAQ (DX)(DX*2), DI
+
+next:
+	MOVQ        CX, SI
+	VMOVDQU     (SI), X0
+	VMOVDQU     (SI)(DX*1), X1
+	VMOVDQU     (SI)(DX*2), X2
+	VMOVDQU     (SI)(DI*1), X3
+	LEAQ        (SI)(DX*4), SI
+	VINSERTI128 $0x01, (SI), Y0, Y0
+	VINSERTI128 $0x01, (SI)(DX*1), Y1, Y1
+	VINSERTI128 $0x01, (SI)(DX*2), Y2, Y2
+	VINSERTI128 $0x01, (SI)(DI*1), Y3, Y3
+	VPUNPCKLDQ  Y1, Y0, Y4
+	VPUNPCKHDQ  Y1, Y0, Y5
+	VPUNPCKLDQ  Y3, Y2, Y6
+	VPUNPCKHDQ  Y3, Y2, Y7
+	VPUNPCKLQDQ Y6, Y4, Y0
+	VPUNPCKHQDQ Y6, Y4, Y1
+	VPUNPCKLQDQ Y7, Y5, Y2
+	VPUNPCKHQDQ Y7, Y5, Y3
+	VMOVDQU     Y0, (AX)
+	VMOVDQU     Y1, 64(AX)
+	VMOVDQU     Y2, 128(AX)
+	VMOVDQU     Y3, 192(AX)
+	ADDQ        $0x10, CX
+	ADDQ        $0x00000100, AX
+	DECQ        BX
+	JNZ         next
+	VZEROUPPER
+	RET
+
+// func blake2sAdvanceAVX2(m *[16][16]uint32, owners *[8][16]uint32, values *byte, stride uint32, chains *uint16, steps uint64)
+// Requires: AVX, AVX2
+TEXT ·blake2sAdvanceAVX2(SB), NOSPLIT, $64-48
+	LEAQ         31(SP), AX
+	ANDQ         $-32, AX
+	MOVQ         m+0(FP), CX
+	MOVQ         owners+8(FP), DX
+	MOVQ         chains+32(FP), BX
+	VPMOVZXWD    (BX), Y0
+	VPSRLD       $0x09, Y0, Y1
+	VPBROADCASTD blake2sTable<>+84(SB), Y3
+	VPAND        Y3, Y1, Y1
+	VPBROADCASTD blake2sTable<>+88(SB), Y3
+	VPAND        Y3, Y0, Y0
+	VMOVDQU      Y0, 64(CX)
+	VPSRLD       $0x03, Y0, Y0
+	VPSLLD       $0x04, Y0, Y0
+	MOVL         stride+24(FP), BX
+	VMOVD        BX, X2
+	VPBROADCASTD X2, Y2
+	VPMULLD      Y1, Y2, Y2
+	VPADDD       Y0, Y2, Y2
+	VMOVDQU      Y2, 768(CX)
+	VPSLLD       $0x1c, Y1, Y14
+	VPERMD       (DX), Y1, Y3
+	VPERMD       32(DX), Y1, Y15
+	VBLENDVPS    Y14, Y15, Y3, Y3
+	VMOVDQU      Y3, (CX)
+	VPSLLD       $0x1c, Y1, Y14
+	VPERMD       192(DX), Y1, Y3
+	VPERMD       224(DX), Y1, Y15
+	VBLENDVPS    Y14, Y15, Y3, Y3
+	VMOVDQU      Y3, 192(CX)
+	VPSLLD       $0x1c, Y1, Y14
+	VPERMD       256(DX), Y1, Y3
+	VPERMD       288(DX), Y1, Y15
+	VBLENDVPS    Y14, Y15, Y3, Y3
+	VMOVDQU      Y3, 256(CX)
+	VPSLLD       $0x1c, Y1, Y14
+	VPERMD       320(DX), Y1, Y3
+	VPERMD       352(DX), Y1, Y15
+	VBLENDVPS    Y14, Y15, Y3, Y3
+	VMOVDQU      Y3, 320(CX)
+	VPSLLD       $0x1c, Y1, Y14
+	VPERMD       384(DX), Y1, Y3
+	VPERMD       416(DX), Y1, Y15
+	VBLENDVPS    Y14, Y15, Y3, Y3
+	VMOVDQU      Y3, 384(CX)
+	VPSLLD       $0x1c, Y1, Y14
+	VPERMD       448(DX), Y1, Y3
+	VPERMD       480(DX), Y1, Y15
+	VBLENDVPS    Y14, Y15, Y3, Y3
+	VMOVDQU      Y3, 448(CX)
+	MOVQ         values+16(FP), DX
+	MOVL         768(CX), BX
+	VMOVDQU      (DX)(BX*1), X0
+	MOVL         784(CX), BX
+	VINSERTI128  $0x01, (DX)(BX*1), Y0, Y0
+	MOVL         772(CX), BX
+	VMOVDQU      (DX)(BX*1), X1
+	MOVL         788(CX), BX
+	VINSERTI128  $0x01, (DX)(BX*1), Y1, Y1
+	MOVL         776(CX), BX
+	VMOVDQU      (DX)(BX*1), X2
+	MOVL         792(CX), BX
+	VINSERTI128  $0x01, (DX)(BX*1), Y2, Y2
+	MOVL         780(CX), BX
+	VMOVDQU      (DX)(BX*1), X3
+	MOVL         796(CX), BX
+	VINSERTI128  $0x01, (DX)(BX*1), Y3, Y3
+	VPUNPCKLDQ   Y1, Y0, Y4
+	VPUNPCKHDQ   Y1, Y0, Y5
+	VPUNPCKLDQ   Y3, Y2, Y6
+	VPUNPCKHDQ   Y3, Y2, Y7
+	VPUNPCKLQDQ  Y6, Y4, Y0
+	VPUNPCKHQDQ  Y6, Y4, Y1
+	VPUNPCKLQDQ  Y7, Y5, Y2
+	VPUNPCKHQDQ  Y7, Y5, Y3
+	VMOVDQU      Y0, 512(CX)
+	VMOVDQU      Y1, 576(CX)
+	VMOVDQU      Y2, 640(CX)
+	VMOVDQU      Y3, 704(CX)
+	MOVQ         steps+40(FP), BX
 
 step:
 	VPBROADCASTD blake2sTable<>+0(SB), Y0
@@ -8506,16 +17373,16 @@ step:
 	VPBROADCASTD blake2sTable<>+36(SB), Y9
 	VPBROADCASTD blake2sTable<>+40(SB), Y10
 	VPBROADCASTD blake2sTable<>+44(SB), Y15
-	VMOVDQU      Y15, (SP)
+	VMOVDQU      Y15, (AX)
 	VPBROADCASTD blake2sTable<>+48(SB), Y11
 	VPBROADCASTD blake2sTable<>+52(SB), Y12
 	VPBROADCASTD blake2sTable<>+56(SB), Y13
 	VPBROADCASTD blake2sTable<>+60(SB), Y14
 	VPBROADCASTD blake2sTable<>+64(SB), Y11
 	VPBROADCASTD blake2sTable<>+76(SB), Y13
-	VPADDD       (AX), Y0, Y0
-	VPADDD       256(AX), Y2, Y2
-	VPADDD       384(AX), Y3, Y3
+	VPADDD       (CX), Y0, Y0
+	VPADDD       256(CX), Y2, Y2
+	VPADDD       384(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -8531,12 +17398,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8549,10 +17416,10 @@ step:
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       64(AX), Y0, Y0
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       320(AX), Y2, Y2
-	VPADDD       448(AX), Y3, Y3
+	VPADDD       64(CX), Y0, Y0
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       320(CX), Y2, Y2
+	VPADDD       448(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -8568,12 +17435,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8586,8 +17453,8 @@ step:
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       512(AX), Y0, Y0
-	VPADDD       640(AX), Y1, Y1
+	VPADDD       512(CX), Y0, Y0
+	VPADDD       640(CX), Y1, Y1
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -8601,12 +17468,12 @@ step:
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8621,8 +17488,8 @@ step:
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       576(AX), Y0, Y0
-	VPADDD       704(AX), Y1, Y1
+	VPADDD       576(CX), Y0, Y0
+	VPADDD       704(CX), Y1, Y1
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -8636,12 +17503,12 @@ step:
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8656,8 +17523,8 @@ step:
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       256(AX), Y1, Y1
-	VPADDD       576(AX), Y2, Y2
+	VPADDD       256(CX), Y1, Y1
+	VPADDD       576(CX), Y2, Y2
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -8673,12 +17540,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8691,9 +17558,9 @@ step:
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       640(AX), Y0, Y0
-	VPADDD       512(AX), Y1, Y1
-	VPADDD       384(AX), Y3, Y3
+	VPADDD       640(CX), Y0, Y0
+	VPADDD       512(CX), Y1, Y1
+	VPADDD       384(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -8709,12 +17576,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8727,10 +17594,10 @@ step:
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       64(AX), Y0, Y0
-	VPADDD       (AX), Y1, Y1
-	VPADDD       704(AX), Y2, Y2
-	VPADDD       320(AX), Y3, Y3
+	VPADDD       64(CX), Y0, Y0
+	VPADDD       (CX), Y1, Y1
+	VPADDD       704(CX), Y2, Y2
+	VPADDD       320(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -8744,12 +17611,12 @@ step:
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8764,8 +17631,8 @@ step:
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       448(AX), Y2, Y2
-	VPADDD       192(AX), Y3, Y3
+	VPADDD       448(CX), Y2, Y2
+	VPADDD       192(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -8779,12 +17646,12 @@ step:
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8799,8 +17666,8 @@ step:
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       704(AX), Y0, Y0
-	VPADDD       320(AX), Y2, Y2
+	VPADDD       704(CX), Y0, Y0
+	VPADDD       320(CX), Y2, Y2
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -8816,12 +17683,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8834,8 +17701,8 @@ step:
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       512(AX), Y0, Y0
-	VPADDD       (AX), Y1, Y1
+	VPADDD       512(CX), Y0, Y0
+	VPADDD       (CX), Y1, Y1
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -8851,12 +17718,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8869,10 +17736,10 @@ step:
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       640(AX), Y0, Y0
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       448(AX), Y2, Y2
-	VPADDD       576(AX), Y3, Y3
+	VPADDD       640(CX), Y0, Y0
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       448(CX), Y2, Y2
+	VPADDD       576(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -8886,12 +17753,12 @@ step:
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8906,9 +17773,9 @@ step:
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       384(AX), Y1, Y1
-	VPADDD       64(AX), Y2, Y2
-	VPADDD       256(AX), Y3, Y3
+	VPADDD       384(CX), Y1, Y1
+	VPADDD       64(CX), Y2, Y2
+	VPADDD       256(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -8922,12 +17789,12 @@ step:
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8942,9 +17809,9 @@ step:
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       448(AX), Y0, Y0
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       704(AX), Y3, Y3
+	VPADDD       448(CX), Y0, Y0
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       704(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -8960,12 +17827,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8978,8 +17845,8 @@ step:
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       576(AX), Y0, Y0
-	VPADDD       64(AX), Y1, Y1
+	VPADDD       576(CX), Y0, Y0
+	VPADDD       64(CX), Y1, Y1
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -8995,12 +17862,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9013,8 +17880,8 @@ step:
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       320(AX), Y1, Y1
-	VPADDD       256(AX), Y2, Y2
+	VPADDD       320(CX), Y1, Y1
+	VPADDD       256(CX), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9028,12 +17895,12 @@ step:
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9048,10 +17915,10 @@ step:
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       384(AX), Y0, Y0
-	VPADDD       640(AX), Y1, Y1
-	VPADDD       (AX), Y2, Y2
-	VPADDD       512(AX), Y3, Y3
+	VPADDD       384(CX), Y0, Y0
+	VPADDD       640(CX), Y1, Y1
+	VPADDD       (CX), Y2, Y2
+	VPADDD       512(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9065,12 +17932,12 @@ step:
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9085,9 +17952,9 @@ step:
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       576(AX), Y0, Y0
-	VPADDD       320(AX), Y1, Y1
-	VPADDD       640(AX), Y3, Y3
+	VPADDD       576(CX), Y0, Y0
+	VPADDD       320(CX), Y1, Y1
+	VPADDD       640(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9103,12 +17970,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9121,9 +17988,9 @@ step:
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       (AX), Y0, Y0
-	VPADDD       448(AX), Y1, Y1
-	VPADDD       256(AX), Y2, Y2
+	VPADDD       (CX), Y0, Y0
+	VPADDD       448(CX), Y1, Y1
+	VPADDD       256(CX), Y2, Y2
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9139,12 +18006,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9157,9 +18024,9 @@ step:
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       704(AX), Y1, Y1
-	VPADDD       384(AX), Y2, Y2
-	VPADDD       192(AX), Y3, Y3
+	VPADDD       704(CX), Y1, Y1
+	VPADDD       384(CX), Y2, Y2
+	VPADDD       192(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9173,12 +18040,12 @@ step:
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9193,8 +18060,8 @@ step:
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       64(AX), Y0, Y0
-	VPADDD       512(AX), Y2, Y2
+	VPADDD       64(CX), Y0, Y0
+	VPADDD       512(CX), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9208,12 +18075,12 @@ step:
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9228,9 +18095,9 @@ step:
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       384(AX), Y1, Y1
-	VPADDD       (AX), Y2, Y2
-	VPADDD       512(AX), Y3, Y3
+	VPADDD       384(CX), Y1, Y1
+	VPADDD       (CX), Y2, Y2
+	VPADDD       512(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9246,12 +18113,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9264,9 +18131,9 @@ step:
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       640(AX), Y1, Y1
-	VPADDD       704(AX), Y2, Y2
-	VPADDD       192(AX), Y3, Y3
+	VPADDD       640(CX), Y1, Y1
+	VPADDD       704(CX), Y2, Y2
+	VPADDD       192(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9282,12 +18149,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9300,9 +18167,9 @@ step:
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       256(AX), Y0, Y0
-	VPADDD       448(AX), Y1, Y1
-	VPADDD       64(AX), Y3, Y3
+	VPADDD       256(CX), Y0, Y0
+	VPADDD       448(CX), Y1, Y1
+	VPADDD       64(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9316,12 +18183,12 @@ step:
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9336,8 +18203,8 @@ step:
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       320(AX), Y1, Y1
-	VPADDD       576(AX), Y3, Y3
+	VPADDD       320(CX), Y1, Y1
+	VPADDD       576(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9351,12 +18218,12 @@ step:
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9371,8 +18238,8 @@ step:
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       64(AX), Y1, Y1
-	VPADDD       256(AX), Y3, Y3
+	VPADDD       64(CX), Y1, Y1
+	VPADDD       256(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9388,12 +18255,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9406,8 +18273,8 @@ step:
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       320(AX), Y0, Y0
-	VPADDD       640(AX), Y3, Y3
+	VPADDD       320(CX), Y0, Y0
+	VPADDD       640(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9423,12 +18290,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9441,10 +18308,10 @@ step:
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       (AX), Y0, Y0
-	VPADDD       384(AX), Y1, Y1
-	VPADDD       576(AX), Y2, Y2
-	VPADDD       512(AX), Y3, Y3
+	VPADDD       (CX), Y0, Y0
+	VPADDD       384(CX), Y1, Y1
+	VPADDD       576(CX), Y2, Y2
+	VPADDD       512(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9458,12 +18325,12 @@ step:
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9478,9 +18345,9 @@ step:
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       448(AX), Y0, Y0
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       704(AX), Y3, Y3
+	VPADDD       448(CX), Y0, Y0
+	VPADDD       192(CX), Y1, Y1
+	VPADDD       704(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9494,12 +18361,12 @@ step:
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9514,8 +18381,8 @@ step:
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       448(AX), Y1, Y1
-	VPADDD       192(AX), Y3, Y3
+	VPADDD       448(CX), Y1, Y1
+	VPADDD       192(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9531,12 +18398,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9549,9 +18416,9 @@ step:
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       704(AX), Y0, Y0
-	VPADDD       64(AX), Y2, Y2
-	VPADDD       576(AX), Y3, Y3
+	VPADDD       704(CX), Y0, Y0
+	VPADDD       64(CX), Y2, Y2
+	VPADDD       576(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9567,12 +18434,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9585,8 +18452,8 @@ step:
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       320(AX), Y0, Y0
-	VPADDD       512(AX), Y2, Y2
+	VPADDD       320(CX), Y0, Y0
+	VPADDD       512(CX), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9600,12 +18467,12 @@ step:
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9620,10 +18487,10 @@ step:
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       (AX), Y0, Y0
-	VPADDD       256(AX), Y1, Y1
-	VPADDD       384(AX), Y2, Y2
-	VPADDD       640(AX), Y3, Y3
+	VPADDD       (CX), Y0, Y0
+	VPADDD       256(CX), Y1, Y1
+	VPADDD       384(CX), Y2, Y2
+	VPADDD       640(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9637,12 +18504,12 @@ step:
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9657,9 +18524,9 @@ step:
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       384(AX), Y0, Y0
-	VPADDD       704(AX), Y2, Y2
-	VPADDD       (AX), Y3, Y3
+	VPADDD       384(CX), Y0, Y0
+	VPADDD       704(CX), Y2, Y2
+	VPADDD       (CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9675,12 +18542,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9693,9 +18560,9 @@ step:
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       576(AX), Y1, Y1
-	VPADDD       192(AX), Y2, Y2
-	VPADDD       512(AX), Y3, Y3
+	VPADDD       576(CX), Y1, Y1
+	VPADDD       192(CX), Y2, Y2
+	VPADDD       512(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9711,12 +18578,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9729,8 +18596,8 @@ step:
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       64(AX), Y2, Y2
-	VPADDD       640(AX), Y3, Y3
+	VPADDD       64(CX), Y2, Y2
+	VPADDD       640(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9744,12 +18611,12 @@ step:
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9764,9 +18631,9 @@ step:
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       448(AX), Y1, Y1
-	VPADDD       256(AX), Y2, Y2
-	VPADDD       320(AX), Y3, Y3
+	VPADDD       448(CX), Y1, Y1
+	VPADDD       256(CX), Y2, Y2
+	VPADDD       320(CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9780,12 +18647,12 @@ step:
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9800,10 +18667,10 @@ step:
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       640(AX), Y0, Y0
-	VPADDD       512(AX), Y1, Y1
-	VPADDD       448(AX), Y2, Y2
-	VPADDD       64(AX), Y3, Y3
+	VPADDD       640(CX), Y0, Y0
+	VPADDD       512(CX), Y1, Y1
+	VPADDD       448(CX), Y2, Y2
+	VPADDD       64(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9819,12 +18686,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9837,9 +18704,9 @@ step:
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       256(AX), Y1, Y1
-	VPADDD       384(AX), Y2, Y2
-	VPADDD       320(AX), Y3, Y3
+	VPADDD       256(CX), Y1, Y1
+	VPADDD       384(CX), Y2, Y2
+	VPADDD       320(CX), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -9855,12 +18722,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y14, Y15
+	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
+	VPXOR        (AX), Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9873,8 +18740,8 @@ step:
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPADDD       576(AX), Y1, Y1
-	VPADDD       192(AX), Y2, Y2
+	VPADDD       576(CX), Y1, Y1
+	VPADDD       192(CX), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9888,12 +18755,12 @@ step:
 	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
+	VPXOR        (AX), Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9908,8 +18775,8 @@ step:
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPADDD       704(AX), Y0, Y0
-	VPADDD       (AX), Y3, Y3
+	VPADDD       704(CX), Y0, Y0
+	VPADDD       (CX), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -9923,6201 +18790,35 @@ step:
 	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
 	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
 	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
+	VPADDD       (AX), Y11, Y15
+	VMOVDQU      Y15, (AX)
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y8, Y0, Y0
 	VPBROADCASTD blake2sTable<>+0(SB), Y15
 	VPXOR        Y15, Y0, Y0
-	VMOVDQU      Y0, 512(AX)
+	VMOVDQU      Y0, 512(CX)
 	VPXOR        Y9, Y1, Y1
 	VPBROADCASTD blake2sTable<>+4(SB), Y15
 	VPXOR        Y15, Y1, Y1
-	VMOVDQU      Y1, 576(AX)
+	VMOVDQU      Y1, 576(CX)
 	VPXOR        Y10, Y2, Y2
 	VPBROADCASTD blake2sTable<>+8(SB), Y15
 	VPXOR        Y15, Y2, Y2
-	VMOVDQU      Y2, 640(AX)
-	VPXOR        (SP), Y3, Y3
+	VMOVDQU      Y2, 640(CX)
+	VPXOR        (AX), Y3, Y3
 	VPBROADCASTD blake2sTable<>+12(SB), Y15
 	VPXOR        Y15, Y3, Y3
-	VMOVDQU      Y3, 704(AX)
+	VMOVDQU      Y3, 704(CX)
 	VPBROADCASTD blake2sTable<>+80(SB), Y0
-	VPADDD       64(AX), Y0, Y0
-	VMOVDQU      Y0, 64(AX)
-	DECQ         CX
+	VPADDD       64(CX), Y0, Y0
+	VMOVDQU      Y0, 64(CX)
+	DECQ         BX
 	JNZ          step
-	VZEROUPPER
-	RET
-
-// func blake2sClimbAVX2(m *[16][16]uint32, siblings *[4][16]uint32, levels uint64, offset uint64)
-// Requires: AVX, AVX2
-TEXT ·blake2sClimbAVX2(SB), NOSPLIT, $32-32
-	MOVQ m+0(FP), AX
-	MOVQ offset+24(FP), CX
-	ADDQ CX, AX
-	MOVQ siblings+8(FP), CX
-	MOVQ offset+24(FP), DX
-	ADDQ DX, CX
-	MOVQ levels+16(FP), DX
-
-level:
-	VMOVDQU      192(AX), Y0
-	VPSLLD       $0x1f, Y0, Y14
-	VPSRLD       $0x01, Y0, Y0
-	VMOVDQU      Y0, 192(AX)
-	VPBROADCASTD blake2sTable<>+80(SB), Y0
-	VPADDD       64(AX), Y0, Y0
-	VMOVDQU      Y0, 64(AX)
-	VMOVDQU      512(AX), Y1
-	VMOVDQU      (CX), Y2
-	VBLENDVPS    Y14, Y2, Y1, Y15
-	VBLENDVPS    Y14, Y1, Y2, Y2
-	VMOVDQA      Y15, Y1
-	VMOVDQU      Y1, 512(AX)
-	VMOVDQU      Y2, 768(AX)
-	VMOVDQU      576(AX), Y1
-	VMOVDQU      64(CX), Y2
-	VBLENDVPS    Y14, Y2, Y1, Y15
-	VBLENDVPS    Y14, Y1, Y2, Y2
-	VMOVDQA      Y15, Y1
-	VMOVDQU      Y1, 576(AX)
-	VMOVDQU      Y2, 832(AX)
-	VMOVDQU      640(AX), Y1
-	VMOVDQU      128(CX), Y2
-	VBLENDVPS    Y14, Y2, Y1, Y15
-	VBLENDVPS    Y14, Y1, Y2, Y2
-	VMOVDQA      Y15, Y1
-	VMOVDQU      Y1, 640(AX)
-	VMOVDQU      Y2, 896(AX)
-	VMOVDQU      704(AX), Y1
-	VMOVDQU      192(CX), Y2
-	VBLENDVPS    Y14, Y2, Y1, Y15
-	VBLENDVPS    Y14, Y1, Y2, Y2
-	VMOVDQA      Y15, Y1
-	VMOVDQU      Y1, 704(AX)
-	VMOVDQU      Y2, 960(AX)
-	VPBROADCASTD blake2sTable<>+0(SB), Y0
-	VPBROADCASTD blake2sTable<>+4(SB), Y1
-	VPBROADCASTD blake2sTable<>+8(SB), Y2
-	VPBROADCASTD blake2sTable<>+12(SB), Y3
-	VPBROADCASTD blake2sTable<>+16(SB), Y4
-	VPBROADCASTD blake2sTable<>+20(SB), Y5
-	VPBROADCASTD blake2sTable<>+24(SB), Y6
-	VPBROADCASTD blake2sTable<>+28(SB), Y7
-	VPBROADCASTD blake2sTable<>+32(SB), Y8
-	VPBROADCASTD blake2sTable<>+36(SB), Y9
-	VPBROADCASTD blake2sTable<>+40(SB), Y10
-	VPBROADCASTD blake2sTable<>+44(SB), Y15
-	VMOVDQU      Y15, (SP)
-	VPBROADCASTD blake2sTable<>+48(SB), Y11
-	VPBROADCASTD blake2sTable<>+52(SB), Y12
-	VPBROADCASTD blake2sTable<>+56(SB), Y13
-	VPBROADCASTD blake2sTable<>+60(SB), Y14
-	VPBROADCASTD blake2sTable<>+68(SB), Y11
-	VPBROADCASTD blake2sTable<>+76(SB), Y13
-	VPADDD       (AX), Y0, Y0
-	VPADDD       256(AX), Y2, Y2
-	VPADDD       384(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       64(AX), Y0, Y0
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       320(AX), Y2, Y2
-	VPADDD       448(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       512(AX), Y0, Y0
-	VPADDD       640(AX), Y1, Y1
-	VPADDD       768(AX), Y2, Y2
-	VPADDD       896(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       576(AX), Y0, Y0
-	VPADDD       704(AX), Y1, Y1
-	VPADDD       832(AX), Y2, Y2
-	VPADDD       960(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       896(AX), Y0, Y0
-	VPADDD       256(AX), Y1, Y1
-	VPADDD       576(AX), Y2, Y2
-	VPADDD       832(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       640(AX), Y0, Y0
-	VPADDD       512(AX), Y1, Y1
-	VPADDD       960(AX), Y2, Y2
-	VPADDD       384(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       64(AX), Y0, Y0
-	VPADDD       (AX), Y1, Y1
-	VPADDD       704(AX), Y2, Y2
-	VPADDD       320(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       768(AX), Y0, Y0
-	VPADDD       448(AX), Y2, Y2
-	VPADDD       192(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       704(AX), Y0, Y0
-	VPADDD       768(AX), Y1, Y1
-	VPADDD       320(AX), Y2, Y2
-	VPADDD       960(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       512(AX), Y0, Y0
-	VPADDD       (AX), Y1, Y1
-	VPADDD       832(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       640(AX), Y0, Y0
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       448(AX), Y2, Y2
-	VPADDD       576(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       896(AX), Y0, Y0
-	VPADDD       384(AX), Y1, Y1
-	VPADDD       64(AX), Y2, Y2
-	VPADDD       256(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       448(AX), Y0, Y0
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       832(AX), Y2, Y2
-	VPADDD       704(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       576(AX), Y0, Y0
-	VPADDD       64(AX), Y1, Y1
-	VPADDD       768(AX), Y2, Y2
-	VPADDD       896(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       320(AX), Y1, Y1
-	VPADDD       256(AX), Y2, Y2
-	VPADDD       960(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       384(AX), Y0, Y0
-	VPADDD       640(AX), Y1, Y1
-	VPADDD       (AX), Y2, Y2
-	VPADDD       512(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       576(AX), Y0, Y0
-	VPADDD       320(AX), Y1, Y1
-	VPADDD       640(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       (AX), Y0, Y0
-	VPADDD       448(AX), Y1, Y1
-	VPADDD       256(AX), Y2, Y2
-	VPADDD       960(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       896(AX), Y0, Y0
-	VPADDD       704(AX), Y1, Y1
-	VPADDD       384(AX), Y2, Y2
-	VPADDD       192(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       64(AX), Y0, Y0
-	VPADDD       768(AX), Y1, Y1
-	VPADDD       512(AX), Y2, Y2
-	VPADDD       832(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       384(AX), Y1, Y1
-	VPADDD       (AX), Y2, Y2
-	VPADDD       512(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       768(AX), Y0, Y0
-	VPADDD       640(AX), Y1, Y1
-	VPADDD       704(AX), Y2, Y2
-	VPADDD       192(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       256(AX), Y0, Y0
-	VPADDD       448(AX), Y1, Y1
-	VPADDD       960(AX), Y2, Y2
-	VPADDD       64(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       832(AX), Y0, Y0
-	VPADDD       320(AX), Y1, Y1
-	VPADDD       896(AX), Y2, Y2
-	VPADDD       576(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       768(AX), Y0, Y0
-	VPADDD       64(AX), Y1, Y1
-	VPADDD       896(AX), Y2, Y2
-	VPADDD       256(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       320(AX), Y0, Y0
-	VPADDD       960(AX), Y1, Y1
-	VPADDD       832(AX), Y2, Y2
-	VPADDD       640(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       (AX), Y0, Y0
-	VPADDD       384(AX), Y1, Y1
-	VPADDD       576(AX), Y2, Y2
-	VPADDD       512(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       448(AX), Y0, Y0
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       704(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       832(AX), Y0, Y0
-	VPADDD       448(AX), Y1, Y1
-	VPADDD       768(AX), Y2, Y2
-	VPADDD       192(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       704(AX), Y0, Y0
-	VPADDD       896(AX), Y1, Y1
-	VPADDD       64(AX), Y2, Y2
-	VPADDD       576(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       320(AX), Y0, Y0
-	VPADDD       960(AX), Y1, Y1
-	VPADDD       512(AX), Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       (AX), Y0, Y0
-	VPADDD       256(AX), Y1, Y1
-	VPADDD       384(AX), Y2, Y2
-	VPADDD       640(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       384(AX), Y0, Y0
-	VPADDD       896(AX), Y1, Y1
-	VPADDD       704(AX), Y2, Y2
-	VPADDD       (AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       960(AX), Y0, Y0
-	VPADDD       576(AX), Y1, Y1
-	VPADDD       192(AX), Y2, Y2
-	VPADDD       512(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       768(AX), Y0, Y0
-	VPADDD       832(AX), Y1, Y1
-	VPADDD       64(AX), Y2, Y2
-	VPADDD       640(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       448(AX), Y1, Y1
-	VPADDD       256(AX), Y2, Y2
-	VPADDD       320(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       640(AX), Y0, Y0
-	VPADDD       512(AX), Y1, Y1
-	VPADDD       448(AX), Y2, Y2
-	VPADDD       64(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       256(AX), Y1, Y1
-	VPADDD       384(AX), Y2, Y2
-	VPADDD       320(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       960(AX), Y0, Y0
-	VPADDD       576(AX), Y1, Y1
-	VPADDD       192(AX), Y2, Y2
-	VPADDD       832(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       704(AX), Y0, Y0
-	VPADDD       896(AX), Y1, Y1
-	VPADDD       768(AX), Y2, Y2
-	VPADDD       (AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y8, Y0, Y0
-	VPBROADCASTD blake2sTable<>+0(SB), Y15
-	VPXOR        Y15, Y0, Y0
-	VMOVDQU      Y0, 512(AX)
-	VPXOR        Y9, Y1, Y1
-	VPBROADCASTD blake2sTable<>+4(SB), Y15
-	VPXOR        Y15, Y1, Y1
-	VMOVDQU      Y1, 576(AX)
-	VPXOR        Y10, Y2, Y2
-	VPBROADCASTD blake2sTable<>+8(SB), Y15
-	VPXOR        Y15, Y2, Y2
-	VMOVDQU      Y2, 640(AX)
-	VPXOR        (SP), Y3, Y3
-	VPBROADCASTD blake2sTable<>+12(SB), Y15
-	VPXOR        Y15, Y3, Y3
-	VMOVDQU      Y3, 704(AX)
-	ADDQ         $0x00000100, CX
-	DECQ         DX
-	JNZ          level
-	VZEROUPPER
-	RET
-
-// func blake2sTrialsAVX2(suffix *[6][16]uint32, digest *[4][16]uint32, first *[16]uint32, second *[8]uint32, prefix *[8]uint32, trial uint32, offset uint64)
-// Requires: AVX, AVX2
-TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $544-56
-	MOVQ         suffix+0(FP), AX
-	MOVQ         offset+48(FP), CX
-	ADDQ         CX, AX
-	MOVQ         digest+8(FP), CX
-	MOVQ         offset+48(FP), DX
-	ADDQ         DX, CX
-	MOVQ         first+16(FP), DX
-	MOVQ         second+24(FP), BX
-	MOVQ         prefix+32(FP), SI
-	MOVL         trial+40(FP), DI
-	VMOVD        DI, X0
-	VPBROADCASTD X0, Y0
-	LEAQ         blake2sTable<>+128(SB), DI
-	MOVQ         offset+48(FP), R8
-	ADDQ         R8, DI
-	VPADDD       (DI), Y0, Y0
-	VMOVDQU      Y0, 32(SP)
-	VPBROADCASTD blake2sTable<>+0(SB), Y0
-	VPBROADCASTD blake2sTable<>+32(SB), Y8
-	VPBROADCASTD blake2sTable<>+4(SB), Y1
-	VPBROADCASTD blake2sTable<>+36(SB), Y9
-	VPBROADCASTD blake2sTable<>+8(SB), Y2
-	VPBROADCASTD blake2sTable<>+40(SB), Y10
-	VPBROADCASTD blake2sTable<>+12(SB), Y3
-	VPBROADCASTD blake2sTable<>+44(SB), Y15
-	VMOVDQU      Y15, (SP)
-	VPBROADCASTD blake2sTable<>+16(SB), Y4
-	VPBROADCASTD blake2sTable<>+48(SB), Y11
-	VPBROADCASTD blake2sTable<>+20(SB), Y5
-	VPBROADCASTD blake2sTable<>+52(SB), Y12
-	VPBROADCASTD blake2sTable<>+24(SB), Y6
-	VPBROADCASTD blake2sTable<>+56(SB), Y13
-	VPBROADCASTD blake2sTable<>+28(SB), Y7
-	VPBROADCASTD blake2sTable<>+60(SB), Y14
-	VPBROADCASTD blake2sTable<>+68(SB), Y11
-	VPBROADCASTD (DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 16(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 24(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       32(SP), Y0, Y0
-	VPBROADCASTD 12(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 20(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 28(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 32(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 40(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 48(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 56(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 36(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 44(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 52(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 60(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 56(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 16(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 36(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 52(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 40(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 32(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 60(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 24(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       32(SP), Y0, Y0
-	VPBROADCASTD (DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 44(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 20(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 48(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 44(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 48(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 20(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 60(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 32(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD (DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 52(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 40(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 28(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 36(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 56(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 24(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       32(SP), Y2, Y2
-	VPBROADCASTD 16(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 52(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 44(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 36(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPADDD       32(SP), Y1, Y1
-	VPBROADCASTD 48(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 56(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 20(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 60(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 40(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD (DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 32(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 36(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 20(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 40(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD (DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 60(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 56(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 44(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 24(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       32(SP), Y0, Y0
-	VPBROADCASTD 48(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 32(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 52(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD (DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 32(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 48(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 40(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 44(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 16(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 60(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       32(SP), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 52(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 20(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 56(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 36(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 48(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPADDD       32(SP), Y1, Y1
-	VPBROADCASTD 56(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 16(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 20(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 60(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 52(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 40(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD (DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 24(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 36(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 32(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 44(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 52(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 48(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 44(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 56(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       32(SP), Y2, Y2
-	VPBROADCASTD 36(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 20(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 60(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 32(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD (DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 16(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 24(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 40(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 56(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 44(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD (DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 60(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 36(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 12(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 32(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 48(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 52(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       32(SP), Y2, Y2
-	VPBROADCASTD 40(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 20(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 40(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 32(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 28(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       32(SP), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 16(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 24(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 20(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 60(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 36(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 12(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 52(DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 44(DX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 56(DX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 48(DX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD (DX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPXOR        Y8, Y0, Y0
-	VPBROADCASTD blake2sTable<>+0(SB), Y15
-	VPXOR        Y15, Y0, Y0
-	VMOVDQU      Y0, 32(SP)
-	VPXOR        Y9, Y1, Y1
-	VPBROADCASTD blake2sTable<>+4(SB), Y15
-	VPXOR        Y15, Y1, Y1
-	VMOVDQU      Y1, 96(SP)
-	VPXOR        Y10, Y2, Y2
-	VPBROADCASTD blake2sTable<>+8(SB), Y15
-	VPXOR        Y15, Y2, Y2
-	VMOVDQU      Y2, 160(SP)
-	VPXOR        (SP), Y3, Y3
-	VPBROADCASTD blake2sTable<>+12(SB), Y15
-	VPXOR        Y15, Y3, Y3
-	VMOVDQU      Y3, 224(SP)
-	VPXOR        Y11, Y4, Y4
-	VPBROADCASTD blake2sTable<>+16(SB), Y15
-	VPXOR        Y15, Y4, Y4
-	VMOVDQU      Y4, 288(SP)
-	VPXOR        Y12, Y5, Y5
-	VPBROADCASTD blake2sTable<>+20(SB), Y15
-	VPXOR        Y15, Y5, Y5
-	VMOVDQU      Y5, 352(SP)
-	VPXOR        Y13, Y6, Y6
-	VPBROADCASTD blake2sTable<>+24(SB), Y15
-	VPXOR        Y15, Y6, Y6
-	VMOVDQU      Y6, 416(SP)
-	VPXOR        Y14, Y7, Y7
-	VPBROADCASTD blake2sTable<>+28(SB), Y15
-	VPXOR        Y15, Y7, Y7
-	VMOVDQU      Y7, 480(SP)
-	VPBROADCASTD blake2sTable<>+32(SB), Y8
-	VPBROADCASTD blake2sTable<>+36(SB), Y9
-	VPBROADCASTD blake2sTable<>+40(SB), Y10
-	VPBROADCASTD blake2sTable<>+44(SB), Y15
-	VMOVDQU      Y15, (SP)
-	VPBROADCASTD blake2sTable<>+48(SB), Y11
-	VPBROADCASTD blake2sTable<>+52(SB), Y12
-	VPBROADCASTD blake2sTable<>+56(SB), Y13
-	VPBROADCASTD blake2sTable<>+60(SB), Y14
-	VPBROADCASTD blake2sTable<>+72(SB), Y11
-	VPBROADCASTD blake2sTable<>+76(SB), Y13
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 8(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 4(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 4(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 8(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 8(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 4(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 4(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 8(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 8(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 4(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 8(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 4(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 4(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 8(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 4(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 8(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 4(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 8(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 4(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 8(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPXOR        Y8, Y0, Y0
-	VPXOR        32(SP), Y0, Y0
-	VMOVDQU      Y0, (AX)
-	VPXOR        Y9, Y1, Y1
-	VPXOR        96(SP), Y1, Y1
-	VMOVDQU      Y1, 64(AX)
-	VPXOR        Y10, Y2, Y2
-	VPXOR        160(SP), Y2, Y2
-	VMOVDQU      Y2, 128(AX)
-	VPXOR        (SP), Y3, Y3
-	VPXOR        224(SP), Y3, Y3
-	VMOVDQU      Y3, 192(AX)
-	VPXOR        Y11, Y4, Y4
-	VPXOR        288(SP), Y4, Y4
-	VMOVDQU      Y4, 256(AX)
-	VPXOR        Y12, Y5, Y5
-	VPXOR        352(SP), Y5, Y5
-	VMOVDQU      Y5, 320(AX)
-	VPBROADCASTD (SI), Y0
-	VPBROADCASTD 4(SI), Y1
-	VPBROADCASTD 8(SI), Y2
-	VPBROADCASTD 12(SI), Y3
-	VPBROADCASTD 16(SI), Y4
-	VPBROADCASTD 20(SI), Y5
-	VPBROADCASTD 24(SI), Y6
-	VPBROADCASTD 28(SI), Y7
-	VPBROADCASTD blake2sTable<>+32(SB), Y8
-	VPBROADCASTD blake2sTable<>+36(SB), Y9
-	VPBROADCASTD blake2sTable<>+40(SB), Y10
-	VPBROADCASTD blake2sTable<>+44(SB), Y15
-	VMOVDQU      Y15, (SP)
-	VPBROADCASTD blake2sTable<>+48(SB), Y11
-	VPBROADCASTD blake2sTable<>+52(SB), Y12
-	VPBROADCASTD blake2sTable<>+56(SB), Y13
-	VPBROADCASTD blake2sTable<>+60(SB), Y14
-	VPBROADCASTD blake2sTable<>+72(SB), Y11
-	VPBROADCASTD blake2sTable<>+76(SB), Y13
-	VPADDD       (AX), Y0, Y0
-	VPADDD       128(AX), Y1, Y1
-	VPADDD       256(AX), Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       64(AX), Y0, Y0
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       320(AX), Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       256(AX), Y1, Y1
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       64(AX), Y0, Y0
-	VPADDD       (AX), Y1, Y1
-	VPADDD       320(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       128(AX), Y1, Y1
-	VPADDD       192(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       320(AX), Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       (AX), Y1, Y1
-	VPADDD       128(AX), Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       64(AX), Y2, Y2
-	VPADDD       256(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       64(AX), Y1, Y1
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       128(AX), Y0, Y0
-	VPADDD       320(AX), Y1, Y1
-	VPADDD       256(AX), Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       (AX), Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       320(AX), Y1, Y1
-	VPADDD       128(AX), Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       (AX), Y0, Y0
-	VPADDD       256(AX), Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       192(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       64(AX), Y0, Y0
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       128(AX), Y0, Y0
-	VPADDD       (AX), Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       192(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       256(AX), Y0, Y0
-	VPADDD       64(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       320(AX), Y1, Y1
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       64(AX), Y1, Y1
-	VPADDD       256(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       320(AX), Y0, Y0
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       (AX), Y0, Y0
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       192(AX), Y1, Y1
-	VPADDD       128(AX), Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       192(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       64(AX), Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       320(AX), Y0, Y0
-	VPADDD       128(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       (AX), Y0, Y0
-	VPADDD       256(AX), Y1, Y1
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       (AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       192(AX), Y2, Y2
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       64(AX), Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       128(AX), Y0, Y0
-	VPADDD       256(AX), Y2, Y2
-	VPADDD       320(AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       64(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       128(AX), Y0, Y0
-	VPADDD       256(AX), Y1, Y1
-	VPADDD       320(AX), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (SP), Y14, Y15
-	VMOVDQU      Y15, (SP)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (SP), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       192(AX), Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (SP), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       (AX), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (SP), Y11, Y15
-	VMOVDQU      Y15, (SP)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y8, Y0, Y0
-	VPBROADCASTD (SI), Y15
-	VPXOR        Y15, Y0, Y0
-	VMOVDQU      Y0, (CX)
-	VPXOR        Y9, Y1, Y1
-	VPBROADCASTD 4(SI), Y15
-	VPXOR        Y15, Y1, Y1
-	VMOVDQU      Y1, 64(CX)
-	VPXOR        Y10, Y2, Y2
-	VPBROADCASTD 8(SI), Y15
-	VPXOR        Y15, Y2, Y2
-	VMOVDQU      Y2, 128(CX)
-	VPXOR        (SP), Y3, Y3
-	VPBROADCASTD 12(SI), Y15
-	VPXOR        Y15, Y3, Y3
-	VMOVDQU      Y3, 192(CX)
-	VZEROUPPER
-	RET
-
-// func blake2sGatherAVX2(rows *[4][16]uint32, from *byte, at *[16]uint32, limit uint32, offset uint64) bool
-// Requires: AVX, AVX2
-TEXT ·blake2sGatherAVX2(SB), NOSPLIT, $32-41
-	MOVQ         rows+0(FP), AX
-	MOVQ         offset+32(FP), CX
-	ADDQ         CX, AX
-	MOVQ         at+16(FP), CX
-	MOVQ         offset+32(FP), DX
-	ADDQ         DX, CX
-	MOVL         limit+24(FP), DX
-	VMOVD        DX, X0
-	VPBROADCASTD X0, Y0
-	VPMAXUD      (CX), Y0, Y1
-	VPCMPEQD     Y0, Y1, Y1
-	VPMOVMSKB    Y1, DX
-	CMPL         DX, $0xffffffff
-	JNE          refused
-	MOVQ         from+8(FP), DX
-	MOVL         (CX), BX
-	VMOVDQU      (DX)(BX*1), X0
-	MOVL         16(CX), BX
-	VINSERTI128  $0x01, (DX)(BX*1), Y0, Y0
-	MOVL         4(CX), BX
-	VMOVDQU      (DX)(BX*1), X1
-	MOVL         20(CX), BX
-	VINSERTI128  $0x01, (DX)(BX*1), Y1, Y1
-	MOVL         8(CX), BX
-	VMOVDQU      (DX)(BX*1), X2
-	MOVL         24(CX), BX
-	VINSERTI128  $0x01, (DX)(BX*1), Y2, Y2
-	MOVL         12(CX), BX
-	VMOVDQU      (DX)(BX*1), X3
-	MOVL         28(CX), BX
-	VINSERTI128  $0x01, (DX)(BX*1), Y3, Y3
+	VMOVDQU      512(CX), Y0
+	VMOVDQU      576(CX), Y1
+	VMOVDQU      640(CX), Y2
+	VMOVDQU      704(CX), Y3
 	VPUNPCKLDQ   Y1, Y0, Y4
 	VPUNPCKHDQ   Y1, Y0, Y5
 	VPUNPCKLDQ   Y3, Y2, Y6
@@ -16126,75 +18827,22 @@ TEXT ·blake2sGatherAVX2(SB), NOSPLIT, $32-41
 	VPUNPCKHQDQ  Y6, Y4, Y1
 	VPUNPCKLQDQ  Y7, Y5, Y2
 	VPUNPCKHQDQ  Y7, Y5, Y3
-	VMOVDQU      Y0, (AX)
-	VMOVDQU      Y1, 64(AX)
-	VMOVDQU      Y2, 128(AX)
-	VMOVDQU      Y3, 192(AX)
-	MOVB         $0x01, AL
-	MOVB         AL, ret+40(FP)
-	VZEROUPPER
-	RET
-
-refused:
-	MOVB $0x00, AL
-	MOVB AL, ret+40(FP)
-	VZEROUPPER
-	RET
-
-// func blake2sScatterAVX2(to *byte, at *[16]uint32, limit uint32, rows *[4][16]uint32, offset uint64) bool
-// Requires: AVX, AVX2
-TEXT ·blake2sScatterAVX2(SB), NOSPLIT, $32-41
-	MOVQ         rows+24(FP), AX
-	MOVQ         offset+32(FP), CX
-	ADDQ         CX, AX
-	MOVQ         at+8(FP), CX
-	MOVQ         offset+32(FP), DX
-	ADDQ         DX, CX
-	MOVL         limit+16(FP), DX
-	VMOVD        DX, X0
-	VPBROADCASTD X0, Y0
-	VPMAXUD      (CX), Y0, Y1
-	VPCMPEQD     Y0, Y1, Y1
-	VPMOVMSKB    Y1, DX
-	CMPL         DX, $0xffffffff
-	JNE          refused
-	MOVQ         to+0(FP), DX
-	VMOVDQU      (AX), Y0
-	VMOVDQU      64(AX), Y1
-	VMOVDQU      128(AX), Y2
-	VMOVDQU      192(AX), Y3
-	VPUNPCKLDQ   Y1, Y0, Y4
-	VPUNPCKHDQ   Y1, Y0, Y5
-	VPUNPCKLDQ   Y3, Y2, Y6
-	VPUNPCKHDQ   Y3, Y2, Y7
-	VPUNPCKLQDQ  Y6, Y4, Y0
-	VPUNPCKHQDQ  Y6, Y4, Y1
-	VPUNPCKLQDQ  Y7, Y5, Y2
-	VPUNPCKHQDQ  Y7, Y5, Y3
-	MOVL         (CX), AX
-	VEXTRACTI128 $0x00, Y0, (DX)(AX*1)
-	MOVL         16(CX), AX
-	VEXTRACTI128 $0x01, Y0, (DX)(AX*1)
-	MOVL         4(CX), AX
-	VEXTRACTI128 $0x00, Y1, (DX)(AX*1)
-	MOVL         20(CX), AX
-	VEXTRACTI128 $0x01, Y1, (DX)(AX*1)
-	MOVL         8(CX), AX
-	VEXTRACTI128 $0x00, Y2, (DX)(AX*1)
-	MOVL         24(CX), AX
-	VEXTRACTI128 $0x01, Y2, (DX)(AX*1)
-	MOVL         12(CX), AX
-	VEXTRACTI128 $0x00, Y3, (DX)(AX*1)
-	MOVL         28(CX), AX
-	VEXTRACTI128 $0x01, Y3, (DX)(AX*1)
-	MOVB         $0x01, AL
-	MOVB         AL, ret+40(FP)
-	VZEROUPPER
-	RET
-
-refused:
-	MOVB $0x00, AL
-	MOVB AL, ret+40(FP)
+	MOVL         768(CX), BX
+	VEXTRACTI128 $0x00, Y0, (DX)(BX*1)
+	MOVL         784(CX), BX
+	VEXTRACTI128 $0x01, Y0, (DX)(BX*1)
+	MOVL         772(CX), BX
+	VEXTRACTI128 $0x00, Y1, (DX)(BX*1)
+	MOVL         788(CX), BX
+	VEXTRACTI128 $0x01, Y1, (DX)(BX*1)
+	MOVL         776(CX), BX
+	VEXTRACTI128 $0x00, Y2, (DX)(BX*1)
+	MOVL         792(CX), BX
+	VEXTRACTI128 $0x01, Y2, (DX)(BX*1)
+	MOVL         780(CX), BX
+	VEXTRACTI128 $0x00, Y3, (DX)(BX*1)
+	MOVL         796(CX), BX
+	VEXTRACTI128 $0x01, Y3, (DX)(BX*1)
 	VZEROUPPER
 	RET
 

@@ -29,16 +29,16 @@ func blake2sClimbAVX512(m *[16][16]uint32, siblings *[4][16]uint32, levels uint6
 //go:noescape
 func blake2sTrialsAVX512(suffix *[6][16]uint32, digest *[4][16]uint32, first *[16]uint32, second *[8]uint32, prefix *[8]uint32, trial uint32)
 
-// blake2sGatherAVX512 sets each lane of rows to the 16 bytes at its place behind from. It does nothing and is false
-// when a place is beyond limit.
+// blake2sGatherAVX512 sets count times four rows, at least once: each lane to 16 bytes, of which those of the next
+// rows lie behind and those of the next lane stride bytes further on.
 //
 //go:noescape
-func blake2sGatherAVX512(rows *[4][16]uint32, from *byte, at *[16]uint32, limit uint32) bool
+func blake2sGatherAVX512(rows *[4][16]uint32, from *byte, stride uint64, count uint64)
 
-// blake2sScatterAVX512 is the inverse of blake2sGatherAVX512: it sets the bytes at the places to the lanes of rows.
+// blake2sAdvanceAVX512 is Blake2s.Advance for one chain a lane. m is working memory, whatever it holds before.
 //
 //go:noescape
-func blake2sScatterAVX512(to *byte, at *[16]uint32, limit uint32, rows *[4][16]uint32) bool
+func blake2sAdvanceAVX512(m *[16][16]uint32, owners *[8][16]uint32, values *byte, stride uint32, chains *uint16, steps uint64)
 
 // blake2sAbsorbAVX2 takes a block into each of the states. final is 0, or all ones for a last block.
 //
@@ -65,16 +65,16 @@ func blake2sClimbAVX2(m *[16][16]uint32, siblings *[4][16]uint32, levels uint64,
 //go:noescape
 func blake2sTrialsAVX2(suffix *[6][16]uint32, digest *[4][16]uint32, first *[16]uint32, second *[8]uint32, prefix *[8]uint32, trial uint32, offset uint64)
 
-// blake2sGatherAVX2 sets each lane of rows to the 16 bytes at its place behind from. It does nothing and is false
-// when a place is beyond limit.
+// blake2sGatherAVX2 sets count times four rows, at least once: each lane to 16 bytes, of which those of the next
+// rows lie behind and those of the next lane stride bytes further on.
 //
 //go:noescape
-func blake2sGatherAVX2(rows *[4][16]uint32, from *byte, at *[16]uint32, limit uint32, offset uint64) bool
+func blake2sGatherAVX2(rows *[4][16]uint32, from *byte, stride uint64, count uint64, offset uint64)
 
-// blake2sScatterAVX2 is the inverse of blake2sGatherAVX2: it sets the bytes at the places to the lanes of rows.
+// blake2sAdvanceAVX2 is Blake2s.Advance for one chain a lane. m is working memory, whatever it holds before.
 //
 //go:noescape
-func blake2sScatterAVX2(to *byte, at *[16]uint32, limit uint32, rows *[4][16]uint32, offset uint64) bool
+func blake2sAdvanceAVX2(m *[16][16]uint32, owners *[8][16]uint32, values *byte, stride uint32, chains *uint16, steps uint64)
 
 // blake2sAbsorbQuad is blake2sAbsorbAVX512 for the four lanes that start offset bytes into a row.
 //

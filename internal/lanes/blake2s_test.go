@@ -207,10 +207,11 @@ func TestBlake2sClimbEqualsReference(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		for range differentialCases {
 			used := randomSet(rng)
-			siblings := make([]lanes.Blake2sSiblings, rng.IntN(35))
-			for l := range siblings {
+			levels := rng.IntN(35)
+			siblings := make([]lanes.Blake2sRow, 4*levels)
+			for l := range levels {
 				rows := randomWide(rng)
-				copy(siblings[l][:], rows[:])
+				copy(siblings[4*l:][:4], rows[:])
 			}
 			m := randomWide(rng, 2)
 			before := m
@@ -218,8 +219,8 @@ func TestBlake2sClimbEqualsReference(t *testing.T) {
 			b.Climb(&m, siblings, used)
 			for _, k := range members(used) {
 				want := column(before[:], k)
-				for l := range siblings {
-					copy(want[12:], column(siblings[l][:], k))
+				for l := range levels {
+					copy(want[12:], column(siblings[4*l:][:4], k))
 					if want[3]&1 != 0 {
 						for i := range 4 {
 							want[8+i], want[12+i] = want[12+i], want[8+i]
@@ -230,7 +231,7 @@ func TestBlake2sClimbEqualsReference(t *testing.T) {
 					d := blake2sReference(blake2sBytes(want))
 					copy(want[8:], d[:])
 				}
-				require.Equal(t, want[:12], column(m[:12], k), "lane %d of %016b, %d levels", k, used, len(siblings))
+				require.Equal(t, want[:12], column(m[:12], k), "lane %d of %016b, %d levels", k, used, levels)
 			}
 		}
 	})
@@ -272,9 +273,9 @@ func TestBlake2sTrialsEqualReference(t *testing.T) {
 
 func TestBlake2sOccupancyIsCounted(t *testing.T) {
 	computed := map[lanes.Path]uint64{
-		lanes.PathGeneric: 3 + 1 + 32 + 48,
-		lanes.PathAVX2:    8 + 1 + 64 + 48,
-		lanes.PathAVX512:  4 + 4 + 64 + 48,
+		lanes.PathGeneric: 3 + 1 + 32 + 48 + 18,
+		lanes.PathAVX2:    8 + 1 + 64 + 48 + 32,
+		lanes.PathAVX512:  4 + 4 + 64 + 48 + 32,
 	}
 	onEachPath(t, func(t *testing.T) {
 		var h lanes.Blake2sStates
@@ -285,11 +286,12 @@ func TestBlake2sOccupancyIsCounted(t *testing.T) {
 		b.Absorb(&h, &m, 64, true, 0b1000)
 		b.Walk(&m, 4, 0x0ff0)
 		b.Try(new(lanes.Blake2sOutcome), new(lanes.Blake2sTrials), 0)
+		b.Advance(new(lanes.Blake2sOwners), make([]byte, 16*1024), 1024, randomChains(rand.New(rand.NewPCG(1, 2)), 9), 2)
 		require.Equal(t, start, lanes.Blake2sOccupancy(), "nothing before Done")
 		b.Done()
 		b.Done()
 		end := lanes.Blake2sOccupancy()
-		require.Equal(t, uint64(3+1+32+48), end.Used-start.Used)
+		require.Equal(t, uint64(3+1+32+48+18), end.Used-start.Used)
 		require.Equal(t, computed[lanes.Current()], end.Capacity-start.Capacity)
 	})
 }
@@ -297,13 +299,16 @@ func TestBlake2sOccupancyIsCounted(t *testing.T) {
 func TestBlake2sDoesNotAllocate(t *testing.T) {
 	onEachPath(t, func(t *testing.T) {
 		h, m := new(lanes.Blake2sStates), new(lanes.Blake2sWide)
-		siblings, out, trials := make([]lanes.Blake2sSiblings, 2), new(lanes.Blake2sOutcome), new(lanes.Blake2sTrials)
+		siblings, out, trials := make([]lanes.Blake2sRow, 8), new(lanes.Blake2sOutcome), new(lanes.Blake2sTrials)
+		owners, values, chains := new(lanes.Blake2sOwners), make([]byte, 16*1024), make([]lanes.Blake2sChain, 16)
 		require.Zero(t, testing.AllocsPerRun(10, func() {
 			b := lanes.NewBlake2s()
 			for _, used := range []lanes.LaneSet{0xffff, 1} {
 				b.Absorb(h, m, 64, true, used)
 				b.Walk(m, 2, used)
 				b.Climb(m, siblings, used)
+				b.Gather(siblings, values, 1024, used)
+				b.Advance(owners, values, 1024, chains[:used.Len()], 2)
 			}
 			b.Try(out, trials, 7)
 			b.Done()
@@ -348,15 +353,13 @@ func FuzzBlake2sPaths(f *testing.F) {
 		}
 		var state lanes.Blake2sStates
 		var block, chains, nodes lanes.Blake2sWide
-		siblings := make([]lanes.Blake2sSiblings, rounds)
+		siblings := make([]lanes.Blake2sRow, 4*rounds)
 		var trials lanes.Blake2sTrials
 		fill(state[:])
 		fill(block[:])
 		fill(chains[:], 2, 12, 13, 14, 15)
 		fill(nodes[:], 2)
-		for l := range siblings {
-			fill(siblings[l][:])
-		}
+		fill(siblings)
 		for i := range trials.First {
 			trials.First[i] = next()
 		}
@@ -395,7 +398,8 @@ func BenchmarkBlake2s(b *testing.B) {
 	var h lanes.Blake2sStates
 	rng := rand.New(rand.NewPCG(1, 2))
 	m := randomWide(rng, 2, 12, 13, 14, 15)
-	siblings, out, trials := make([]lanes.Blake2sSiblings, 16), new(lanes.Blake2sOutcome), new(lanes.Blake2sTrials)
+	siblings, out, trials := make([]lanes.Blake2sRow, 4*16), new(lanes.Blake2sOutcome), new(lanes.Blake2sTrials)
+	owners, values, chains := new(lanes.Blake2sOwners), make([]byte, 16*1024), randomChains(rng, 16)
 	all := lanes.FirstLanes(lanes.Blake2sWidth)
 	before := lanes.Current()
 	b.Cleanup(func() { lanes.Use(before) })
@@ -411,6 +415,7 @@ func BenchmarkBlake2s(b *testing.B) {
 			{"climb", 16 * 16, func() { k.Climb(&m, siblings, all) }},
 			{"absorb", 16, func() { k.Absorb(&h, &m, 64, false, all) }},
 			{"trials", 3 * 16, func() { k.Try(out, trials, 0) }},
+			{"advance", 16 * 2, func() { k.Advance(owners, values, 1024, chains, 2) }},
 			{"few", 4 * 16, func() { k.Walk(&m, 16, lanes.FirstLanes(4)) }},
 			{"alone", 16, func() { k.Walk(&m, 16, 1) }},
 		} {

@@ -15,9 +15,6 @@ type Blake2sWide [16]Blake2sRow
 // Blake2sStates is the chaining value of each of 16 messages, by word and then by lane.
 type Blake2sStates [8]Blake2sRow
 
-// Blake2sSiblings is one tree node of each of 16 messages, by word and then by lane.
-type Blake2sSiblings [4]Blake2sRow
-
 // LaneSet is a set of lanes: bit k stands for lane k. Lanes outside the set of a call hold anything before and after it.
 type LaneSet uint16
 
@@ -118,29 +115,30 @@ func (b *Blake2s) Walk(m *Blake2sWide, steps int, used LaneSet) {
 	}
 }
 
-// Climb goes up in trees, one level for each of siblings. Words 8 to 11 of a message are a node, word 3 is its number and
-// word 1 its level. At each level number and level become those of the parent, the sibling goes behind the node, or before it
-// when the number was odd, and the digest of these 64 bytes is the next node. Word 2 must be zero in all lanes; words 12 to
-// 15 are overwritten.
-func (b *Blake2s) Climb(m *Blake2sWide, siblings []Blake2sSiblings, used LaneSet) {
-	if len(siblings) == 0 {
+// Climb goes up in trees, a level for each four rows of siblings, which are one node in each lane. Words 8 to 11 of a message
+// are a node, word 3 is its number and word 1 its level. At each level number and level become those of the parent, the
+// sibling goes behind the node, or before it when the number was odd, and the digest of these 64 bytes is the next node. Word
+// 2 must be zero in all lanes; words 12 to 15 are overwritten.
+func (b *Blake2s) Climb(m *Blake2sWide, siblings []Blake2sRow, used LaneSet) {
+	levels := len(siblings) / 4
+	if levels == 0 {
 		return
 	}
-	if b.isWide(used, len(siblings)) {
+	if b.isWide(used, levels) {
 		climbWide(b.path, m, siblings, used)
 		return
 	}
 	for s := used; s != 0; s = s.Without() {
 		k := s.First()
 		block := m.lane(k)
-		for l := range siblings {
+		for l := range levels {
 			at := 12
 			if block[3]&1 != 0 {
 				copy(block[12:16], block[8:12])
 				at = 8
 			}
-			for w := range siblings[l] {
-				block[at+w] = siblings[l][w][k]
+			for w := range 4 {
+				block[at+w] = siblings[4*l+w][k]
 			}
 			block[1]++
 			block[3] >>= 1

@@ -8,7 +8,8 @@
 //
 // The wide form is by word and then by lane, and the same on every path (word w of the message in lane k is element [w][k]):
 // a row fills a vector register, and what one call writes is where the next reads it. A walk along chains or up a tree
-// therefore moves no data between its steps, and its loop is in the kernel. Words are little-endian.
+// therefore moves no data between its steps, and its loop is in the kernel. Gather brings bytes into this form, and Advance
+// walks chains that lie in memory one after another, 16 of them wherever they are. Words are little-endian.
 //
 // Three paths compute the same bytes: portable Go, one lane after another; AVX2, 8 lanes of BLAKE2s and 4 of Keccak, a part
 // without a wanted lane left out; AVX-512, 16 and 8. Few lanes go to code that answers sooner than a wide kernel. The path is
@@ -25,6 +26,6 @@
 //
 // Nothing here allocates, blocks or keeps state but the path and the two counts; every function may be called from any number
 // of goroutines on disjoint data. The only failure is a broken invariant of the caller (a slice that is too short), which
-// panics as an index out of range does. No function branches or indexes on the bytes it hashes, with the exception of the
-// number of a node in Blake2s.Climb.
+// panics as an index out of range does. No function branches or indexes on the bytes it hashes, with the exceptions of the
+// number of a node in Blake2s.Climb and of what names the chains in Blake2s.Advance.
 package lanes

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
 )
 
 // rowSize is the distance between the rows of an array, whatever part of them a machine takes.
@@ -92,8 +93,12 @@ func walk(x machine) {
 		"48 bytes of the message and adds one to word 1. Words 2 and 12 to 15 are taken to be zero.")
 	Pragma("noescape")
 	x.begin()
-	m := x.at("m")
-	steps := Load(Param("steps"), GP64())
+	walkOn(x, x.at("m"), Load(Param("steps"), GP64()))
+	x.end()
+}
+
+// walkOn makes steps of chains; it counts down steps.
+func walkOn(x machine, m Mem, steps Register) {
 	Label("step")
 	for i := range 8 {
 		x.spread(i, constant(atInitial+i))
@@ -108,7 +113,6 @@ func walk(x machine) {
 	increment(x, row(m, 1))
 	DECQ(steps)
 	JNZ(LabelRef("step"))
-	x.end()
 }
 
 // increment adds one to every word of a row.

@@ -44,11 +44,11 @@ type machine interface {
 	quarters() int
 	insert(q int, from Mem, v int)
 	extract(q, v int, to Mem)
-	// unpack sets low and high to the words of a and b in turn, those of the first and of the second half of each quarter;
-	// words are taken in pairs or singly.
-	unpack(a, b, low, high int, pairs bool)
-	// within goes to the label unless no number of the row is above limit.
-	within(r Mem, limit Register, beyond string)
+
+	register(v int) VecPhysical
+	and(v, w int)
+	widen(v int, from Mem)           // reads words of half the size
+	pick(v int, from Mem, lanes int) // sets each lane to that of the 16 in a row which another register names
 }
 
 const spare = 16
@@ -107,24 +107,10 @@ func (avx512) extract(q, v int, to Mem) {
 	VEXTRACTI32X4(U8(q), zmm(v), to)
 }
 
-func (avx512) unpack(a, b, low, high int, pairs bool) { unpackTo(zmm(a), zmm(b), zmm(low), zmm(high), pairs) }
-
-func (x avx512) within(r Mem, limit Register, beyond string) {
-	x.spreadWord(0, limit)
-	VPCMPUD(U8(5), r, zmm(0), K1) // limit is not less
-	KORTESTW(K1, K1)
-	JCC(LabelRef(beyond))
-}
-
-func unpackTo(a, b, low, high VecPhysical, pairs bool) {
-	if pairs {
-		VPUNPCKLQDQ(b, a, low)
-		VPUNPCKHQDQ(b, a, high)
-		return
-	}
-	VPUNPCKLDQ(b, a, low)
-	VPUNPCKHDQ(b, a, high)
-}
+func (avx512) register(v int) VecPhysical      { return zmm(v) }
+func (avx512) and(v, w int)                    { VPANDD(zmm(w), zmm(v), zmm(v)) }
+func (avx512) widen(v int, from Mem)           { VPMOVZXWD(from, zmm(v)) }
+func (avx512) pick(v int, from Mem, lanes int) { VPERMD(from, zmm(lanes), zmm(v)) }
 
 // avx2 computes 8 lanes, one half of each row. It has one register too few: number 11 of the work vector lives on the stack.
 // It was chosen as one of those that are never rotated.
@@ -146,8 +132,16 @@ func (*avx2) at(param string) Mem {
 	return Mem{Base: p}
 }
 
-func (x *avx2) begin() { x.kept = AllocLocal(32) }
-func (x *avx2) end()   { VZEROUPPER(); RET() }
+// begin puts what is kept in memory where it can not lie across two cache lines, which the stack says nothing about.
+func (x *avx2) begin() {
+	const size = 32
+	local, aligned := AllocLocal(2*size), GP64()
+	LEAQ(local.Offset(size-1), aligned)
+	ANDQ(I8(-size), aligned)
+	x.kept = Mem{Base: aligned}
+}
+
+func (x *avx2) end() { VZEROUPPER(); RET() }
 
 // source is where register v can be read.
 func (x *avx2) source(v int) Op {
@@ -247,14 +241,14 @@ func (*avx2) insert(q int, from Mem, v int) {
 
 func (*avx2) extract(q, v int, to Mem) { VEXTRACTI128(U8(q), ymm(v), to) }
 
-func (*avx2) unpack(a, b, low, high int, pairs bool) { unpackTo(ymm(a), ymm(b), ymm(low), ymm(high), pairs) }
+func (*avx2) register(v int) VecPhysical { return ymm(v) }
+func (*avx2) and(v, w int)               { VPAND(ymm(w), ymm(v), ymm(v)) }
+func (*avx2) widen(v int, from Mem)      { VPMOVZXWD(from, ymm(v)) }
 
-func (x *avx2) within(r Mem, limit Register, beyond string) {
-	x.spreadWord(0, limit)
-	VPMAXUD(r, ymm(0), ymm(1))
-	VPCMPEQD(ymm(0), ymm(1), ymm(1))
-	same := GP32()
-	VPMOVMSKB(ymm(1), same)
-	CMPL(same, U32(0xffffffff))
-	JNE(LabelRef(beyond))
+func (*avx2) pick(v int, from Mem, lanes int) {
+	upper := ymm(15) // of lanes 8 to 15, by the top bit
+	VPSLLD(U8(28), ymm(lanes), upper)
+	VPERMD(from, ymm(lanes), ymm(v))
+	VPERMD(from.Offset(32), ymm(lanes), ymm(spare))
+	VBLENDVPS(upper, ymm(spare), ymm(v), ymm(v))
 }

@@ -27,13 +27,18 @@ var sigma = [10][16]int{
 
 // Places in the table of constants, in words.
 const (
-	atInitial  = 0  // state before the first block of an unkeyed digest of 32 bytes
-	atIV       = 8  // the initial values themselves
-	atTotal48  = 16 // word 12 of the work vector when the message has 48 bytes so far; 64 and 96 follow
-	atTotal64  = 17
-	atTotal96  = 18
-	atLast     = 19 // word 14 of the work vector in a last block
-	atOne      = 20
+	atInitial = 0  // state before the first block of an unkeyed digest of 32 bytes
+	atIV      = 8  // the initial values themselves
+	atTotal48 = 16 // word 12 of the work vector when the message has 48 bytes so far; 64 and 96 follow
+	atTotal64 = 17
+	atTotal96 = 18
+	atLast    = 19 // word 14 of the work vector in a last block
+	atOne     = 20
+
+	// Of a chain without what is below or above: its owner, and word 1 of a step.
+	atOwnerMask = 21
+	atStepMask  = 22
+
 	atLanes    = 32 // 0, 1, …, 15
 	atRotate16 = 48 // byte shuffles that rotate each word of 32 bytes right by 16 and by 8
 	atRotate8  = 56
@@ -55,6 +60,7 @@ func table() Mem {
 	words[atTotal48], words[atTotal64], words[atTotal96] = iv[4]^48, iv[4]^64, iv[4]^96
 	words[atLast] = ^iv[6]
 	words[atOne] = 1
+	words[atOwnerMask], words[atStepMask] = 15, 1<<stepBits-1
 	for i := range 16 {
 		words[atLanes+i] = uint32(i)
 	}
@@ -82,7 +88,7 @@ func main() {
 		climb(x)
 		trials(x)
 		gather(x)
-		scatter(x)
+		advance(x)
 	}
 	quadAbsorb()
 	quadWalk()
