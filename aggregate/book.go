@@ -323,16 +323,6 @@ func (b *book) slotOf(slot wire.Slot) *heldSlot {
 	return b.slots[i]
 }
 
-// progress returns the slot's counts, zero if there is nothing of it.
-func (b *book) progress(slot wire.Slot) Progress {
-	for _, h := range b.slots {
-		if h.slot == slot {
-			return h.progress
-		}
-	}
-	return Progress{}
-}
-
 func (h *heldSlot) find(root wire.DataRoot) (int, bool) {
 	return slices.BinarySearchFunc(h.groups, root, func(g *heldGroup, r wire.DataRoot) int { return bytes.Compare(g.root[:], r[:]) })
 }

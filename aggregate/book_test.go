@@ -69,6 +69,16 @@ func audit(t testing.TB, b *book) {
 	require.LessOrEqual(t, aggregateBytes, b.limits.aggregateBytes)
 }
 
+// progress returns the slot's counts, zero if there is nothing of it.
+func (b *book) progress(slot wire.Slot) Progress {
+	for _, h := range b.slots {
+		if h.slot == slot {
+			return h.progress
+		}
+	}
+	return Progress{}
+}
+
 func TestOneVoteOfAValidatorCountsOnce(t *testing.T) {
 	t.Parallel()
 	b := testBook(16, roomy)

@@ -3,8 +3,6 @@ package aggregate
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"aggnode/internal/script"
 	"aggnode/prover"
 	"aggnode/wire"
 )
@@ -36,27 +35,14 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //	supply                          prints for how long there was something to prove, and how much of that was proved
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			text, err := os.ReadFile(f)
-			require.NoError(t, err)
-			var got string
-			synctest.Test(t, func(t *testing.T) { got = runScript(t, string(text)) })
-			if *update {
-				require.NoError(t, os.WriteFile(f, []byte(got), 0o644))
-				return
-			}
-			require.Equal(t, string(text), got)
-		})
-	}
+	script.Files(t, *update, func(t *testing.T, text string) (got string) {
+		synctest.Test(t, func(t *testing.T) { got = runScript(t, text) })
+		return got
+	})
 }
 
 func runScript(t *testing.T, text string) string {
-	s := &script{t: t}
+	s := &play{t: t}
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
@@ -79,7 +65,7 @@ func runScript(t *testing.T, text string) string {
 	return out.String()
 }
 
-type script struct {
+type play struct {
 	t     *testing.T
 	r     *rig
 	shown int
@@ -97,7 +83,7 @@ func (a args) or(key, def string) string {
 	return def
 }
 
-func (s *script) run(line string) {
+func (s *play) run(line string) {
 	words := strings.Fields(line)
 	a := args{}
 	for _, w := range words[1:] {
@@ -149,7 +135,7 @@ func (s *script) run(line string) {
 	}
 }
 
-func (s *script) network(a args) {
+func (s *play) network(a args) {
 	c := rigConfig{validators: s.number(a.or("validators", "8")), slot: s.duration(a.or("slot", "4s")), hold: a.has("hold")}
 	c.maxChildren = s.number(a.or("children", "2"))
 	c.committees = uint64(s.number(a.or("committees", "1")))
@@ -183,7 +169,7 @@ func (s *script) network(a args) {
 	}
 }
 
-func (s *script) prover(f *fakeProver, a args) {
+func (s *play) prover(f *fakeProver, a args) {
 	for key, to := range map[string]*time.Duration{"fixed": &f.fixed, "raw": &f.raw, "child": &f.each, "hello": &f.caps.HelloProve} {
 		if a.has(key) {
 			*to = s.duration(a[key])
@@ -208,13 +194,13 @@ func (s *script) prover(f *fakeProver, a args) {
 }
 
 // note adds a line to the journal. The caller may hold any lock of the fakes.
-func (s *script) note(format string, a ...any) {
+func (s *play) note(format string, a ...any) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	s.r.lines = append(s.r.lines, fmt.Sprintf("%7.3f       "+format, append([]any{time.Since(s.r.clock.genesis).Seconds()}, a...)...))
 }
 
-func (s *script) news() []string {
+func (s *play) news() []string {
 	if s.r == nil {
 		return nil
 	}
@@ -225,7 +211,7 @@ func (s *script) news() []string {
 	return out
 }
 
-func (s *script) data(a args) wire.AttestationData {
+func (s *play) data(a args) wire.AttestationData {
 	slot := s.r.clock.Slot()
 	if a.has("slot") {
 		slot = wire.Slot(s.number(a["slot"]))
@@ -233,20 +219,20 @@ func (s *script) data(a args) wire.AttestationData {
 	return dataOf(slot, a.or("data", "a"))
 }
 
-func (s *script) number(text string) int {
+func (s *play) number(text string) int {
 	n, err := strconv.Atoi(text)
 	require.NoError(s.t, err)
 	return n
 }
 
-func (s *script) duration(text string) time.Duration {
+func (s *play) duration(text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	require.NoError(s.t, err)
 	return d
 }
 
 // indices reads 0-3,7.
-func (s *script) indices(text string) []wire.ValidatorIndex {
+func (s *play) indices(text string) []wire.ValidatorIndex {
 	var out []wire.ValidatorIndex
 	for _, part := range strings.Split(text, ",") {
 		lo, hi, isRange := strings.Cut(part, "-")

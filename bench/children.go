@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aggnode/prover"
+	"aggnode/scheduler"
 )
 
 // startTimeout ends a measurement whose child does not come up: it is started again and again until then. Set-up took at
@@ -39,6 +40,16 @@ func (c *children) start(ctx context.Context, progress io.Writer, name string, c
 	}
 	say(progress, "the %s is ready after %.1f s", name, time.Since(began).Seconds())
 	return client, nil
+}
+
+// startVerifier starts a verifier child as the node has it, of base's backend.
+func (c *children) startVerifier(
+	ctx context.Context, progress io.Writer, base prover.Config, workers int, sched *scheduler.Scheduler,
+) (*prover.Client, error) {
+	base.Role, base.Calls = prover.RoleVerify, max(1, workers-1)
+	base.Threads = base.Calls
+	base.Place = sched.Place(scheduler.ClassVerifier)
+	return c.start(ctx, progress, "verifier", base)
 }
 
 // stop ends all children and waits until they are reaped.

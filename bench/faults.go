@@ -92,15 +92,11 @@ func Faults(ctx context.Context, cfg FaultsConfig) (report *FaultsReport, err er
 		return nil, err
 	}
 	m := new(meters)
-	sched, err := scheduler.New(scheduler.Config{Signals: m, Logger: cfg.Logger})
+	sched, stop, err := startScheduler(ctx, scheduler.TierAuto, m, cfg.Logger)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, sched.Close()) }()
-	control, stopControl := context.WithCancel(ctx)
-	var controller sync.WaitGroup
-	controller.Go(func() { _ = sched.Run(control) }) // it ends with its context and has no other error
-	defer func() { stopControl(); controller.Wait() }()
+	defer func() { err = errors.Join(err, stop()) }()
 	var children children
 	defer children.stop()
 	checker, err := faultChecker(ctx, &cfg, t, sched, &children)
@@ -132,11 +128,8 @@ func faultChecker(ctx context.Context, cfg *FaultsConfig, t *trace, sched *sched
 	if cfg.Verifier != checkChild {
 		return verify.NewNative(ctx, scheduler.ThreadCPU)
 	}
-	calls := max(1, cfg.Workers-1)
-	return children.start(ctx, cfg.Progress, "verifier", prover.Config{
-		Command: cfg.Command, Env: cfg.Env, Scheme: t.profile.Scheme, Logger: cfg.Logger,
-		Role: prover.RoleVerify, Calls: calls, Threads: calls, Place: sched.Place(scheduler.ClassVerifier),
-	})
+	base := prover.Config{Command: cfg.Command, Env: cfg.Env, Scheme: t.profile.Scheme, Logger: cfg.Logger}
+	return children.startVerifier(ctx, cfg.Progress, base, cfg.Workers, sched)
 }
 
 // faultPhase starts a prover of its own, lets the fault at it while aggregates are checked, and ends it.

@@ -142,15 +142,11 @@ func Isolation(ctx context.Context, cfg IsolationConfig) (report *IsolationRepor
 	if err != nil {
 		return nil, fmt.Errorf("isolation: %w", err)
 	}
-	sched, err := scheduler.New(scheduler.Config{Budget: scheduler.Budget{Tier: tier}, Signals: m, Logger: cfg.Logger})
+	sched, stop, err := startScheduler(ctx, tier, m, cfg.Logger)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, sched.Close()) }()
-	control, stopControl := context.WithCancel(ctx)
-	var controller sync.WaitGroup
-	controller.Go(func() { _ = sched.Run(control) }) // it ends with its context and has no other error
-	defer func() { stopControl(); controller.Wait() }()
+	defer func() { err = errors.Join(err, stop()) }()
 	var children children
 	defer children.stop()
 	r, err := startRig(ctx, &cfg, t, sched, &children, m)
@@ -167,19 +163,31 @@ func Isolation(ctx context.Context, cfg IsolationConfig) (report *IsolationRepor
 	}), nil
 }
 
+// startScheduler makes a scheduler and runs its controller as the node does. stop ends both.
+func startScheduler(ctx context.Context, tier scheduler.Tier, m *meters, log *slog.Logger) (s *scheduler.Scheduler, stop func() error, err error) {
+	s, err = scheduler.New(scheduler.Config{Budget: scheduler.Budget{Tier: tier}, Signals: m, Logger: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var controller sync.WaitGroup
+	controller.Go(func() { _ = s.Run(ctx) }) // it ends with its context and has no other error
+	return s, func() error {
+		cancel()
+		controller.Wait()
+		return s.Close()
+	}, nil
+}
+
 // startRig starts the children, and puts the rig together around them.
 func startRig(ctx context.Context, cfg *IsolationConfig, t *trace, sched *scheduler.Scheduler, children *children, m *meters) (*rig, error) {
 	base := prover.Config{Command: cfg.Command, Env: cfg.Env, Scheme: t.profile.Scheme, Logger: cfg.Logger}
-	checks := base
-	checks.Role, checks.Calls = prover.RoleVerify, max(1, cfg.Workers-1)
-	checks.Threads = checks.Calls // as in the node
-	checks.Place = sched.Place(scheduler.ClassVerifier)
 	plain := base
 	plain.Role, plain.Threads = prover.RoleProve, cfg.Threads
 	budget := plain
 	budget.Place = sched.Place(scheduler.ClassProver)
 
-	verifier, err := children.start(ctx, cfg.Progress, "verifier", checks)
+	verifier, err := children.startVerifier(ctx, cfg.Progress, base, cfg.Workers, sched)
 	if err != nil {
 		return nil, err
 	}

@@ -76,17 +76,10 @@ was too busy to tell. CMD is any program that speaks the prover protocol for sch
 			}
 			cfg.Progress = cmd.ErrOrStderr()
 			report, err := bench.Isolation(cmd.Context(), cfg)
-			if errors.Is(err, context.Canceled) {
-				return exitError(130)
-			}
-			if err != nil {
+			if err := showBench(cmd, report, err, jsonFile); err != nil {
 				return err
 			}
-			if err := errors.Join(
-				writeTo(jsonFile, func(w io.Writer) error { return writeJSON(w, report) }),
-				writeTo(htmlFile, report.WriteHTML),
-				report.Print(cmd.OutOrStdout()),
-			); err != nil {
+			if err := writeTo(htmlFile, report.WriteHTML); err != nil {
 				return err
 			}
 			if !report.Conclusive {
@@ -140,10 +133,7 @@ The JSON, saved as prover-bench.json in the --data-dir of a node, tells the node
 				cfg.Progress = cmd.ErrOrStderr()
 			}
 			report, err := bench.Prover(cmd.Context(), cfg)
-			if errors.Is(err, context.Canceled) {
-				return exitError(130)
-			}
-			if err != nil {
+			if err := endBench(err); err != nil {
 				return err
 			}
 			if asJSON {
@@ -161,6 +151,25 @@ The JSON, saved as prover-bench.json in the --data-dir of a node, tells the node
 	f.BoolVar(&asJSON, "json", false, "print as JSON")
 	backend.flags(cmd)
 	return cmd
+}
+
+// endBench maps how a measurement ended: Ctrl-C has a code and needs no words.
+func endBench(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return exitError(130)
+	}
+	return err
+}
+
+// showBench ends a measurement: what it found goes to the JSON file, if there is one, and as a table to the terminal.
+func showBench(cmd *cobra.Command, report interface{ Print(io.Writer) error }, err error, jsonFile string) error {
+	if err := endBench(err); err != nil {
+		return err
+	}
+	return errors.Join(
+		writeTo(jsonFile, func(w io.Writer) error { return writeJSON(w, report) }),
+		report.Print(cmd.OutOrStdout()),
+	)
 }
 
 func writeJSON(w io.Writer, v any) error {

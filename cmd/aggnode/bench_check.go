@@ -1,10 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"aggnode/bench"
@@ -39,16 +35,7 @@ protocol and whose proofs are lean-pq's.`,
 			cfg.Place = place.Place(scheduler.ClassVerifier) // normal priority
 			cfg.Progress = cmd.ErrOrStderr()
 			report, err := bench.Check(cmd.Context(), cfg)
-			if errors.Is(err, context.Canceled) {
-				return exitError(130)
-			}
-			if err != nil {
-				return err
-			}
-			return errors.Join(
-				writeTo(jsonFile, func(w io.Writer) error { return writeJSON(w, report) }),
-				report.Print(cmd.OutOrStdout()),
-			)
+			return showBench(cmd, report, err, jsonFile)
 		},
 	}
 	f := cmd.Flags()

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -47,16 +45,7 @@ speaks the prover protocol for scheme keccak.`,
 			}
 			cfg.Progress = cmd.ErrOrStderr()
 			report, err := bench.Duty(cmd.Context(), cfg)
-			if errors.Is(err, context.Canceled) {
-				return exitError(130)
-			}
-			if err != nil {
-				return err
-			}
-			return errors.Join(
-				writeTo(jsonFile, func(w io.Writer) error { return writeJSON(w, report) }),
-				report.Print(cmd.OutOrStdout()),
-			)
+			return showBench(cmd, report, err, jsonFile)
 		},
 	}
 	f := cmd.Flags()

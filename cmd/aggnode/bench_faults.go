@@ -1,10 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"aggnode/bench"
@@ -34,16 +30,7 @@ phase the prover has to make a proof again. About five minutes.`,
 			}
 			cfg.Progress = cmd.ErrOrStderr()
 			report, err := bench.Faults(cmd.Context(), cfg)
-			if errors.Is(err, context.Canceled) {
-				return exitError(130)
-			}
-			if err != nil {
-				return err
-			}
-			return errors.Join(
-				writeTo(jsonFile, func(w io.Writer) error { return writeJSON(w, report) }),
-				report.Print(cmd.OutOrStdout()),
-			)
+			return showBench(cmd, report, err, jsonFile)
 		},
 	}
 	f := cmd.Flags()

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -41,16 +38,7 @@ About a minute and a half on two cores with AVX-512, plus half a minute of signi
 			cfg.Sender = []string{program, "bench", pipelineSendCommand}
 			cfg.Progress = cmd.ErrOrStderr()
 			report, err := bench.Pipeline(cmd.Context(), cfg)
-			if errors.Is(err, context.Canceled) {
-				return exitError(130)
-			}
-			if err != nil {
-				return err
-			}
-			return errors.Join(
-				writeTo(jsonFile, func(w io.Writer) error { return writeJSON(w, report) }),
-				report.Print(cmd.OutOrStdout()),
-			)
+			return showBench(cmd, report, err, jsonFile)
 		},
 	}
 	f := cmd.Flags()

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -37,16 +34,7 @@ a machine that does nothing else.`,
 			}
 			cfg.Progress = cmd.ErrOrStderr()
 			report, err := bench.XMSS(cmd.Context(), cfg)
-			if errors.Is(err, context.Canceled) {
-				return exitError(130)
-			}
-			if err != nil {
-				return err
-			}
-			return errors.Join(
-				writeTo(jsonFile, func(w io.Writer) error { return writeJSON(w, report) }),
-				report.Print(cmd.OutOrStdout()),
-			)
+			return showBench(cmd, report, err, jsonFile)
 		},
 	}
 	f := cmd.Flags()
