@@ -15,6 +15,7 @@ import (
 
 	"aggnode/leanproof"
 	"aggnode/prover"
+	"aggnode/scheduler"
 )
 
 const (
@@ -98,7 +99,7 @@ func makeProofs(ctx context.Context, cfg prover.Config, t *trace, progress io.Wr
 	caps, _ := maker.Capabilities() // it is ready, so it has told them
 	var out []provedJob
 	for _, size := range checkSizes {
-		if need, have := caps.MemoryNeed(size.raw, size.children), availableMemory(); have > 0 && need > have {
+		if need, have := caps.MemoryNeed(size.raw, size.children), scheduler.AvailableMemory("", ""); have > 0 && need > have {
 			return nil, fmt.Errorf("check bench: %s needs %d MiB, the machine has %d MiB to give", size, need>>20, have>>20)
 		}
 		job := t.job(size.raw, size.children)

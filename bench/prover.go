@@ -14,6 +14,7 @@ import (
 
 	"aggnode/netconfig/devkeys"
 	"aggnode/prover"
+	"aggnode/scheduler"
 )
 
 // ProverConfig says which proofs are made. Command is required.
@@ -137,7 +138,7 @@ func (r *ProverReport) measure(ctx context.Context, cfg *ProverConfig, t *trace,
 	r.Setups = append(r.Setups, setup)
 	for _, job := range jobs(cfg, &caps) {
 		result := ProverResult{Threads: caps.Threads, Raw: job.raw, Children: job.children}
-		need, have := caps.MemoryNeed(job.raw, job.children), availableMemory()
+		need, have := caps.MemoryNeed(job.raw, job.children), scheduler.AvailableMemory("", "")
 		if have > 0 && need > have {
 			result.Skipped = fmt.Sprintf("needs %d MiB, the machine has %d MiB to give", need>>20, have>>20)
 		} else if err := result.prove(ctx, client, pid, t.job(job.raw, job.children), cfg.Repeat); err != nil {

@@ -78,15 +78,6 @@ func peakMemory(pid int) (int64, error) {
 	return kibibytes(b, "VmHWM"), nil
 }
 
-// availableMemory returns the bytes that the machine can still give without swapping, 0 where it does not say.
-func availableMemory() int64 {
-	b, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	return kibibytes(b, "MemAvailable")
-}
-
 // kibibytes finds "name: N kB" and returns bytes, 0 where it is not.
 func kibibytes(text []byte, name string) int64 {
 	for line := range strings.Lines(string(text)) {

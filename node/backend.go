@@ -69,6 +69,7 @@ func newBackend(cfg *Config, sched *scheduler.Scheduler) (*backend, error) {
 func newChildren(cfg *Config, sched *scheduler.Scheduler) (*backend, error) {
 	base := prover.Config{
 		Scheme: cfg.Network.Profile.Scheme, Logger: cfg.Logger.With("component", "prover"), Registerer: cfg.Registry,
+		Available: func() int64 { return scheduler.AvailableMemory("", "") },
 	}
 	noChild := childCommand(cfg, &base)
 	b := &backend{maker: absentMaker{}, compare: cfg.verifier() == VerifierBoth}

@@ -48,8 +48,8 @@ type Config struct {
 	// Watch blocks until the process tree of pid holds more than max bytes, then says so; nil once ctx ends. It is called
 	// for each child, with a max beyond any machine where there is no limit. Required with MemoryMax.
 	Watch func(ctx context.Context, pid int, max int64) error
-	// Available returns the bytes that can still be taken before something must go, 0 where that is not known. Default:
-	// what the kernel says of the machine and of the control groups of this process.
+	// Available returns the bytes that can still be taken before something must go, 0 where that is not known, which is
+	// the default.
 	Available func() int64
 	// RestMemory is how many bytes a prover may hold after a proof; one that holds more twice in a row is replaced.
 	// Default: what the child says at hello of set-up and a small proof, at least 256 MiB.
@@ -105,7 +105,7 @@ func (c Config) withDefaults() Config {
 		c.Calls = 1
 	}
 	if c.Available == nil {
-		c.Available = func() int64 { return availableMemory("/proc", "/sys/fs/cgroup") }
+		c.Available = func() int64 { return 0 }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

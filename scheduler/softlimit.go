@@ -3,10 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 )
 
 // The rule of SoftLimit.
@@ -43,22 +40,11 @@ func SoftLimit(procRoot, cgroupRoot string, children int64) (limit int64, why st
 
 // machineMemory reads MemTotal in bytes.
 func machineMemory(proc string) (int64, error) {
-	text, err := os.ReadFile(filepath.Join(proc, "meminfo"))
+	kib, err := field(filepath.Join(proc, "meminfo"), "MemTotal:")
 	if err != nil {
 		return 0, fmt.Errorf("read the size of the memory: %w", err)
 	}
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "MemTotal:" {
-			continue
-		}
-		kib, err := strconv.ParseInt(fields[1], 10, 54) // 54 bits of KiB are below 64 of bytes
-		if err != nil {
-			return 0, fmt.Errorf("read the size of the memory: %w", err)
-		}
-		return kib << 10, nil
-	}
-	return 0, fmt.Errorf("read the size of the memory: no MemTotal in %s", filepath.Join(proc, "meminfo"))
+	return kib << 10, nil
 }
 
 // groupMemory returns the least memory limit in bytes of the control groups that this process is in, from its own up to
@@ -66,13 +52,7 @@ func machineMemory(proc string) (int64, error) {
 // the root of the mount is the container's own group.
 func groupMemory(proc, root string) int64 {
 	least := int64(math.MaxInt64)
-	text, err := os.ReadFile(filepath.Join(proc, "self", "cgroup"))
-	if err != nil {
-		return least
-	}
-	for line := range strings.Lines(string(text)) {
-		_, entry, _ := strings.Cut(strings.TrimSpace(line), ":") // past the number of the hierarchy
-		controllers, path, _ := strings.Cut(entry, ":")
+	for controllers, path := range ownGroups(proc) {
 		mount, file := root, "memory.max"
 		switch controllers {
 		case "":
@@ -81,14 +61,9 @@ func groupMemory(proc, root string) int64 {
 		default:
 			continue
 		}
-		for dir := filepath.Clean("/" + path); ; dir = filepath.Dir(dir) {
-			if limit, err := os.ReadFile(filepath.Join(mount, dir, file)); err == nil {
-				if n, err := strconv.ParseInt(strings.TrimSpace(string(limit)), 10, 64); err == nil && n > 0 { // "max" does not read
-					least = min(least, n)
-				}
-			}
-			if dir == "/" {
-				break
+		for dir := range upwards(path) {
+			if n, ok := readNumber(filepath.Join(mount, dir, file)); ok && n > 0 { // "max" does not read
+				least = min(least, n)
 			}
 		}
 	}
