@@ -18,7 +18,7 @@ func newBenchFaultsCommand() *cobra.Command {
 		Long: `faults sends recorded votes and aggregates through the node's pipeline while the real prover is
 absent, at work, stopped in the middle of each job, killed in the middle of each job, slowed down three
 times, or over its memory limit. The six take turns, --rounds times; the figures are pooled. After each
-phase the prover has to make a proof again. About five minutes.`,
+phase the prover has to make a proof again. Under seven minutes.`,
 		Example: `  aggnode bench faults
   aggnode bench faults --rounds 1 --json faults.json
   aggnode bench faults --aggregate-verifier child`,
