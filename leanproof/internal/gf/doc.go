@@ -9,7 +9,7 @@
 // reduced element: nothing here can fail but Inverse of zero, which is zero.
 //
 // All of it works on public values (a verifier has no secrets), so running time may depend on them. On amd64 with PCLMULQDQ
-// products are in assembly, with VPCLMULQDQ and AVX-512 also the long sums; the build tag purego leaves the portable form,
+// products are in assembly, with VPCLMULQDQ and AVX2 or AVX-512 also the long sums, several at a time; the build tag purego leaves the portable form,
 // which gives the same results.
 //
 // All functions are pure and may be called concurrently. Slices are only read, except those named out.

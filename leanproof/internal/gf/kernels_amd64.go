@@ -2,7 +2,10 @@
 
 package gf
 
-import "golang.org/x/sys/cpu"
+import (
+	"github.com/klauspost/cpuid/v2"
+	"golang.org/x/sys/cpu"
+)
 
 //go:generate go run -C _asm . -out ../kernels_amd64.s -pkg gf
 
@@ -48,6 +51,16 @@ func dotKCLMUL(out, a *E, k *uint64, n int)
 //go:noescape
 func dotPlanesCLMUL(out *E, a0, a1, a2, k *uint64, n int)
 
+// dotColumns1AVX2 is dotPlanesCLMUL with VPCLMULQDQ and AVX2.
+//
+//go:noescape
+func dotColumns1AVX2(out *E, a0, a1, a2, k *uint64, n int)
+
+// dotColumns2AVX2 sets out[j], for j below 2, to the sum of (a0[i], a1[i], a2[i]) * k[j*n + i].
+//
+//go:noescape
+func dotColumns2AVX2(out *E, a0, a1, a2, k *uint64, n int)
+
 // dotColumns1AVX512 is dotPlanesCLMUL with VPCLMULQDQ and AVX-512.
 //
 //go:noescape
@@ -64,7 +77,9 @@ func best() Path {
 	case !x.HasPCLMULQDQ || !x.HasAVX:
 		return PathGeneric
 	case x.HasAVX512VPCLMULQDQ && x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512VL:
-		return PathVPCLMULQDQ
+		return PathVPCLMULQDQ512
+	case cpuid.CPU.Supports(cpuid.VPCLMULQDQ, cpuid.AVX2): // cpu.X86 does not tell VPCLMULQDQ without AVX-512
+		return PathVPCLMULQDQ256
 	default:
 		return PathPCLMULQDQ
 	}
@@ -129,8 +144,13 @@ func dotColumns(out []E, a *Planes, k []uint64) {
 	for len(out) > 0 {
 		done := 1
 		switch {
-		case path < PathVPCLMULQDQ:
+		case path < PathVPCLMULQDQ256:
 			dotPlanesCLMUL(&out[0], &a[0][0], &a[1][0], &a[2][0], &k[0], n)
+		case path < PathVPCLMULQDQ512 && len(out) < 2:
+			dotColumns1AVX2(&out[0], &a[0][0], &a[1][0], &a[2][0], &k[0], n)
+		case path < PathVPCLMULQDQ512:
+			dotColumns2AVX2(&out[0], &a[0][0], &a[1][0], &a[2][0], &k[0], n)
+			done = 2
 		case len(out) < 4:
 			dotColumns1AVX512(&out[0], &a[0][0], &a[1][0], &a[2][0], &k[0], n)
 		default:

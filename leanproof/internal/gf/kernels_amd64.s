@@ -407,6 +407,235 @@ even:
 	VMOVQ      X3, 16(AX)
 	RET
 
+// func dotColumns1AVX2(out *[3]uint64, a0 *uint64, a1 *uint64, a2 *uint64, k *uint64, n int)
+// Requires: AVX, AVX2, PCLMULQDQ, VPCLMULQDQ
+TEXT ·dotColumns1AVX2(SB), NOSPLIT, $0-48
+	MOVQ  k+32(FP), AX
+	MOVQ  n+40(FP), CX
+	MOVQ  a0+8(FP), DX
+	MOVQ  a1+16(FP), BX
+	MOVQ  a2+24(FP), SI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	MOVQ  CX, DI
+	SHRQ  $0x02, DI
+	TESTQ DI, DI
+	JZ    columnsDone
+
+columnsLoop:
+	VMOVDQU    (AX), Y3
+	VMOVDQU    (DX), Y4
+	VPCLMULQDQ $0x00, Y3, Y4, Y5
+	VPCLMULQDQ $0x11, Y3, Y4, Y4
+	VPXOR      Y5, Y0, Y0
+	VPXOR      Y4, Y0, Y0
+	VMOVDQU    (BX), Y4
+	VPCLMULQDQ $0x00, Y3, Y4, Y5
+	VPCLMULQDQ $0x11, Y3, Y4, Y4
+	VPXOR      Y5, Y1, Y1
+	VPXOR      Y4, Y1, Y1
+	VMOVDQU    (SI), Y4
+	VPCLMULQDQ $0x00, Y3, Y4, Y5
+	VPCLMULQDQ $0x11, Y3, Y4, Y4
+	VPXOR      Y5, Y2, Y2
+	VPXOR      Y4, Y2, Y2
+	ADDQ       $0x20, DX
+	ADDQ       $0x20, BX
+	ADDQ       $0x20, SI
+	ADDQ       $0x20, AX
+	DECQ       DI
+	JNZ        columnsLoop
+
+columnsDone:
+	VEXTRACTI128 $0x01, Y0, X3
+	VPXOR        X3, X0, X0
+	VEXTRACTI128 $0x01, Y1, X3
+	VPXOR        X3, X1, X1
+	VEXTRACTI128 $0x01, Y2, X3
+	VPXOR        X3, X2, X2
+	ANDQ         $0x03, CX
+	TESTQ        CX, CX
+	JZ           restDone
+
+restLoop:
+	VMOVQ      (AX), X3
+	VMOVQ      (DX), X4
+	VPCLMULQDQ $0x00, X3, X4, X5
+	VPXOR      X5, X0, X0
+	VMOVQ      (BX), X4
+	VPCLMULQDQ $0x00, X3, X4, X5
+	VPXOR      X5, X1, X1
+	VMOVQ      (SI), X4
+	VPCLMULQDQ $0x00, X3, X4, X5
+	VPXOR      X5, X2, X2
+	ADDQ       $0x08, DX
+	ADDQ       $0x08, BX
+	ADDQ       $0x08, SI
+	ADDQ       $0x08, AX
+	DECQ       CX
+	JNZ        restLoop
+
+restDone:
+	MOVQ        out+0(FP), AX
+	MOVQ        $0x0000001b, CX
+	VMOVQ       CX, X3
+	VPUNPCKLQDQ X3, X3, X3
+	VPCLMULQDQ  $0x11, X3, X0, X4
+	VPCLMULQDQ  $0x11, X3, X4, X5
+	VPXOR       X4, X0, X0
+	VPXOR       X5, X0, X0
+	VPCLMULQDQ  $0x11, X3, X1, X4
+	VPCLMULQDQ  $0x11, X3, X4, X5
+	VPXOR       X4, X1, X1
+	VPXOR       X5, X1, X1
+	VPCLMULQDQ  $0x11, X3, X2, X4
+	VPCLMULQDQ  $0x11, X3, X4, X3
+	VPXOR       X4, X2, X2
+	VPXOR       X3, X2, X2
+	VMOVQ       X0, (AX)
+	VMOVQ       X1, 8(AX)
+	VMOVQ       X2, 16(AX)
+	VZEROUPPER
+	RET
+
+// func dotColumns2AVX2(out *[3]uint64, a0 *uint64, a1 *uint64, a2 *uint64, k *uint64, n int)
+// Requires: AVX, AVX2, PCLMULQDQ, VPCLMULQDQ
+TEXT ·dotColumns2AVX2(SB), NOSPLIT, $0-48
+	MOVQ  k+32(FP), AX
+	MOVQ  n+40(FP), CX
+	MOVQ  a0+8(FP), DX
+	MOVQ  a1+16(FP), BX
+	MOVQ  a2+24(FP), SI
+	MOVQ  CX, DI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	MOVQ  CX, R8
+	SHRQ  $0x02, R8
+	TESTQ R8, R8
+	JZ    columnsDone
+
+columnsLoop:
+	VMOVDQU    (AX), Y6
+	VMOVDQU    (AX)(DI*8), Y7
+	VMOVDQU    (DX), Y8
+	VPCLMULQDQ $0x00, Y6, Y8, Y9
+	VPCLMULQDQ $0x11, Y6, Y8, Y10
+	VPXOR      Y9, Y0, Y0
+	VPXOR      Y10, Y0, Y0
+	VPCLMULQDQ $0x00, Y7, Y8, Y9
+	VPCLMULQDQ $0x11, Y7, Y8, Y10
+	VPXOR      Y9, Y3, Y3
+	VPXOR      Y10, Y3, Y3
+	VMOVDQU    (BX), Y8
+	VPCLMULQDQ $0x00, Y6, Y8, Y9
+	VPCLMULQDQ $0x11, Y6, Y8, Y10
+	VPXOR      Y9, Y1, Y1
+	VPXOR      Y10, Y1, Y1
+	VPCLMULQDQ $0x00, Y7, Y8, Y9
+	VPCLMULQDQ $0x11, Y7, Y8, Y10
+	VPXOR      Y9, Y4, Y4
+	VPXOR      Y10, Y4, Y4
+	VMOVDQU    (SI), Y8
+	VPCLMULQDQ $0x00, Y6, Y8, Y9
+	VPCLMULQDQ $0x11, Y6, Y8, Y10
+	VPXOR      Y9, Y2, Y2
+	VPXOR      Y10, Y2, Y2
+	VPCLMULQDQ $0x00, Y7, Y8, Y9
+	VPCLMULQDQ $0x11, Y7, Y8, Y10
+	VPXOR      Y9, Y5, Y5
+	VPXOR      Y10, Y5, Y5
+	ADDQ       $0x20, DX
+	ADDQ       $0x20, BX
+	ADDQ       $0x20, SI
+	ADDQ       $0x20, AX
+	DECQ       R8
+	JNZ        columnsLoop
+
+columnsDone:
+	VEXTRACTI128 $0x01, Y0, X6
+	VPXOR        X6, X0, X0
+	VEXTRACTI128 $0x01, Y1, X6
+	VPXOR        X6, X1, X1
+	VEXTRACTI128 $0x01, Y2, X6
+	VPXOR        X6, X2, X2
+	VEXTRACTI128 $0x01, Y3, X6
+	VPXOR        X6, X3, X3
+	VEXTRACTI128 $0x01, Y4, X6
+	VPXOR        X6, X4, X4
+	VEXTRACTI128 $0x01, Y5, X6
+	VPXOR        X6, X5, X5
+	ANDQ         $0x03, CX
+	TESTQ        CX, CX
+	JZ           restDone
+
+restLoop:
+	VMOVQ      (AX), X6
+	VMOVQ      (AX)(DI*8), X7
+	VMOVQ      (DX), X8
+	VPCLMULQDQ $0x00, X6, X8, X9
+	VPXOR      X9, X0, X0
+	VPCLMULQDQ $0x00, X7, X8, X9
+	VPXOR      X9, X3, X3
+	VMOVQ      (BX), X8
+	VPCLMULQDQ $0x00, X6, X8, X9
+	VPXOR      X9, X1, X1
+	VPCLMULQDQ $0x00, X7, X8, X9
+	VPXOR      X9, X4, X4
+	VMOVQ      (SI), X8
+	VPCLMULQDQ $0x00, X6, X8, X9
+	VPXOR      X9, X2, X2
+	VPCLMULQDQ $0x00, X7, X8, X9
+	VPXOR      X9, X5, X5
+	ADDQ       $0x08, DX
+	ADDQ       $0x08, BX
+	ADDQ       $0x08, SI
+	ADDQ       $0x08, AX
+	DECQ       CX
+	JNZ        restLoop
+
+restDone:
+	MOVQ        out+0(FP), AX
+	MOVQ        $0x0000001b, CX
+	VMOVQ       CX, X6
+	VPUNPCKLQDQ X6, X6, X6
+	VPCLMULQDQ  $0x11, X6, X0, X7
+	VPCLMULQDQ  $0x11, X6, X7, X8
+	VPXOR       X7, X0, X0
+	VPXOR       X8, X0, X0
+	VPCLMULQDQ  $0x11, X6, X1, X7
+	VPCLMULQDQ  $0x11, X6, X7, X8
+	VPXOR       X7, X1, X1
+	VPXOR       X8, X1, X1
+	VPCLMULQDQ  $0x11, X6, X2, X7
+	VPCLMULQDQ  $0x11, X6, X7, X8
+	VPXOR       X7, X2, X2
+	VPXOR       X8, X2, X2
+	VMOVQ       X0, (AX)
+	VMOVQ       X1, 8(AX)
+	VMOVQ       X2, 16(AX)
+	VPCLMULQDQ  $0x11, X6, X3, X0
+	VPCLMULQDQ  $0x11, X6, X0, X1
+	VPXOR       X0, X3, X3
+	VPXOR       X1, X3, X3
+	VPCLMULQDQ  $0x11, X6, X4, X0
+	VPCLMULQDQ  $0x11, X6, X0, X1
+	VPXOR       X0, X4, X4
+	VPXOR       X1, X4, X4
+	VPCLMULQDQ  $0x11, X6, X5, X0
+	VPCLMULQDQ  $0x11, X6, X0, X1
+	VPXOR       X0, X5, X5
+	VPXOR       X1, X5, X5
+	VMOVQ       X3, 24(AX)
+	VMOVQ       X4, 32(AX)
+	VMOVQ       X5, 40(AX)
+	VZEROUPPER
+	RET
+
 // func dotColumns1AVX512(out *[3]uint64, a0 *uint64, a1 *uint64, a2 *uint64, k *uint64, n int)
 // Requires: AVX, AVX2, AVX512F, AVX512VL, PCLMULQDQ, VPCLMULQDQ
 TEXT ·dotColumns1AVX512(SB), NOSPLIT, $0-48

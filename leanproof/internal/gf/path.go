@@ -5,14 +5,16 @@ type Path uint8
 
 // The paths, slowest first.
 const (
-	PathUnknown    Path = iota
-	PathGeneric         // portable Go
-	PathPCLMULQDQ       // one carry-less product an instruction: PCLMULQDQ and AVX
-	PathVPCLMULQDQ      // four of them in sums over columns: VPCLMULQDQ and AVX-512 F, DQ, VL
+	PathUnknown       Path = iota
+	PathGeneric            // portable Go
+	PathPCLMULQDQ          // one carry-less product an instruction: PCLMULQDQ and AVX
+	PathVPCLMULQDQ256      // two of them in sums over columns: VPCLMULQDQ and AVX2
+	PathVPCLMULQDQ512      // four of them in sums over columns: VPCLMULQDQ and AVX-512 F, DQ, VL
 )
 
 var pathNames = [...]string{
-	PathUnknown: "unknown", PathGeneric: "generic", PathPCLMULQDQ: "pclmulqdq", PathVPCLMULQDQ: "vpclmulqdq",
+	PathUnknown: "unknown", PathGeneric: "generic", PathPCLMULQDQ: "pclmulqdq",
+	PathVPCLMULQDQ256: "vpclmulqdq-256", PathVPCLMULQDQ512: "vpclmulqdq-512",
 }
 
 // String is the name used in reports.

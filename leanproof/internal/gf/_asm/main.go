@@ -22,8 +22,10 @@ func main() {
 	dot()
 	dotK()
 	dotPlanes()
-	dotColumns(1)
-	dotColumns(4)
+	dotColumns256(1)
+	dotColumns256(2)
+	dotColumns512(1)
+	dotColumns512(4)
 	Generate()
 }
 

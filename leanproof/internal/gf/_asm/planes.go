@@ -52,20 +52,21 @@ func dotPlanes() {
 	RET()
 }
 
-// carryless512 is VPCLMULQDQ on whole registers, a form that avo does not know.
-func carryless512(halves uint8, x, y, out reg.VecVirtual) {
+// carrylessWide is VPCLMULQDQ on registers of more than 128 bits, a form that avo does not know. base is the extension that
+// has such registers.
+func carrylessWide(base string, halves uint8, x, y, out reg.VecVirtual) {
 	Instruction(&ir.Instruction{
 		Opcode:   "VPCLMULQDQ",
 		Operands: []operand.Op{operand.U8(halves), x, y, out},
 		Inputs:   []operand.Op{x, y},
 		Outputs:  []operand.Op{out},
-		ISA:      []string{"AVX512F", "VPCLMULQDQ"},
+		ISA:      []string{base, "VPCLMULQDQ"},
 	})
 }
 
-// dotColumns takes eight elements at a time, each by one word of each column; the rest is loaded under a mask, zeros behind it.
+// dotColumns512 takes eight elements at a time, each by one word of each column; the rest is loaded under a mask, zeros behind it.
 // The columns, one or four, lie one behind the other.
-func dotColumns(columns int) {
+func dotColumns512(columns int) {
 	const lanes, wordSize = 8, 8
 	begin(fmt.Sprintf("dotColumns%dAVX512", columns), planesSignature)
 	k, n := pointer("k"), pointer("n")
@@ -100,8 +101,8 @@ func dotColumns(columns int) {
 			load(words[c], x)
 			for i := range a {
 				even, odd := ZMM(), ZMM()
-				carryless512(0x00, x, a[i], even)
-				carryless512(0x11, x, a[i], odd)
+				carrylessWide("AVX512F", 0x00, x, a[i], even)
+				carrylessWide("AVX512F", 0x11, x, a[i], odd)
 				VPTERNLOGQ(operand.U8(0x96), even, odd, sums[c][i]) // the sum of all three
 			}
 		}
