@@ -117,7 +117,7 @@ func TestRecordedAggregatesAreVerifiedNativelyInBatches(t *testing.T) {
 	t.Parallel()
 	tr, err := loadTrace()
 	require.NoError(t, err)
-	native, err := verify.NewNative(t.Context(), nil)
+	native, err := verify.NewNative(t.Context(), nil, nil)
 	require.NoError(t, err)
 	cache, err := pubkeycache.New(pubkeycache.Config{}, tr.registry, nil)
 	require.NoError(t, err)

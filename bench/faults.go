@@ -126,7 +126,7 @@ func Faults(ctx context.Context, cfg FaultsConfig) (report *FaultsReport, err er
 // faultChecker is who checks the aggregates.
 func faultChecker(ctx context.Context, cfg *FaultsConfig, t *trace, sched *scheduler.Scheduler, children *children) (proofChecker, error) {
 	if cfg.Verifier != checkChild {
-		return verify.NewNative(ctx, scheduler.ThreadCPU)
+		return verify.NewNative(ctx, sched.Compute, scheduler.ThreadCPU)
 	}
 	base := prover.Config{Command: cfg.Command, Env: cfg.Env, Scheme: t.profile.Scheme, Logger: cfg.Logger}
 	return children.startVerifier(ctx, cfg.Progress, base, cfg.Workers, sched)

@@ -199,7 +199,7 @@ func startRig(ctx context.Context, cfg *IsolationConfig, t *trace, sched *schedu
 	if err != nil {
 		return nil, err
 	}
-	native, err := verify.NewNative(ctx, scheduler.ThreadCPU)
+	native, err := verify.NewNative(ctx, sched.Compute, scheduler.ThreadCPU)
 	if err != nil {
 		return nil, err
 	}

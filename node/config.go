@@ -1,14 +1,12 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"runtime"
 	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
@@ -79,7 +77,7 @@ type Config struct {
 	Registry *prometheus.Registry // required
 	Tracer   trace.TracerProvider // required
 
-	newNative func(context.Context, func() time.Duration) (*verify.Native, error) // a seam for tests; nil: verify.NewNative
+	newNative nativeMaker // a seam for tests; nil: verify.NewNative
 }
 
 // DefaultBackend is the backend that a profile runs with unless told otherwise; BackendNone where no backend of this

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"aggnode/api"
 	"aggnode/prover"
@@ -34,6 +35,9 @@ func (c *Config) verifier() AggregateVerifier {
 	return ""
 }
 
+// nativeMaker is verify.NewNative.
+type nativeMaker func(ctx context.Context, compute func(context.Context, func()) error, threadCPU func() time.Duration) (*verify.Native, error)
+
 func (c *Config) validateVerifier() error {
 	switch c.AggregateVerifier {
 	case "":
@@ -58,7 +62,7 @@ func (b *backend) newVerifier(cfg *Config, base prover.Config, noChild error, sc
 	who, logger := cfg.verifier(), cfg.Logger.With("component", "verify")
 	var err error
 	if who != VerifierChild {
-		if b.native, err = cfg.newNative(context.Background(), scheduler.ThreadCPU); err != nil {
+		if b.native, err = cfg.newNative(context.Background(), sched.Compute, scheduler.ThreadCPU); err != nil {
 			if noChild != nil {
 				return fmt.Errorf("proofs can not be checked here: %w; nor by a child: %w", err, noChild)
 			}

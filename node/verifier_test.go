@@ -29,7 +29,7 @@ func leanPQ(t *testing.T) Config {
 	return cfg
 }
 
-func brokenNative(context.Context, func() time.Duration) (*verify.Native, error) {
+func brokenNative(context.Context, func(context.Context, func()) error, func() time.Duration) (*verify.Native, error) {
 	return nil, fmt.Errorf("%w: embedded proof", leanproof.ErrSelfTest)
 }
 

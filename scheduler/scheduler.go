@@ -80,6 +80,7 @@ type Scheduler struct {
 	machine Machine  // immutable
 	cpus    []int    // immutable; threads of one core side by side
 	metrics *metrics // immutable
+	compute *compute // immutable
 	closing sync.Once
 
 	grant   chan struct{} // one slot: a token in it is the running proof. Waiters queue in the order of their coming
@@ -96,7 +97,7 @@ type Scheduler struct {
 }
 
 // New makes a scheduler, finds the highest tier that the machine allows up to Budget.Tier and sets it up. Whoever asks
-// for T2, then or later, has to call Close.
+// for T2, then or later, or calls Compute, has to call Close.
 func New(cfg Config) (*Scheduler, error) {
 	return newScheduler(cfg, seams{kernel: osKernel{}, cpus: allowedCPUs}, runtime.GOMAXPROCS(0))
 }
@@ -123,6 +124,7 @@ func newScheduler(cfg Config, seams seams, procs int) (*Scheduler, error) {
 		cpus:    coreOrder(cfg.ProcRoot, cpus),
 		metrics: newMetrics(cfg.Registerer),
 		grant:   make(chan struct{}, 1),
+		compute: newCompute(),
 		changes: make(chan change),
 		budget:  cfg.Budget,
 	}
@@ -190,10 +192,11 @@ func (s *Scheduler) place() (Placement, *cgroups) {
 // Machine returns what was detected at start.
 func (s *Scheduler) Machine() Machine { return s.machine }
 
-// Close removes the control groups of T2, killing what is left in the prover's; this process goes back to where it was.
-// For the end, after Run has returned and the children are reaped. A second call does nothing.
+// Close ends the threads of Compute and removes the control groups of T2, killing what is left in the prover's; this process
+// goes back to where it was. For the end, after Run has returned and the children are reaped. A second call does nothing.
 func (s *Scheduler) Close() (err error) {
 	s.closing.Do(func() {
+		s.compute.close()
 		s.mu.Lock()
 		groups := s.groups
 		s.mu.Unlock()

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,7 @@ import (
 
 func newNative(t testing.TB) *Native {
 	t.Helper()
-	n, err := NewNative(t.Context(), nil)
+	n, err := NewNative(t.Context(), nil, nil)
 	require.NoError(t, err)
 	return n
 }
@@ -106,20 +107,47 @@ func TestACheckThatIsEndedIsNoVerdict(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, isVerdict(err))
 
-	_, err = NewNative(ctx, nil)
+	_, err = NewNative(ctx, nil, nil)
 	require.ErrorIs(t, err, context.Canceled, "a self-test that was not made is not passed")
 }
 
 func TestTheCostOfANativeCheckIsThatOfItsThread(t *testing.T) {
 	t.Parallel()
 	var used time.Duration
-	n, err := NewNative(t.Context(), func() time.Duration { used += 3 * time.Millisecond; return used })
+	n, err := NewNative(t.Context(), nil, func() time.Duration { used += 3 * time.Millisecond; return used })
 	require.NoError(t, err)
 	claim, proof := genuine(t, "two")
 	v, err := n.Check(t.Context(), claim, proof)
 	require.NoError(t, err)
 	require.Equal(t, 3*time.Millisecond, v.CPU)
 	require.Positive(t, v.Wall)
+}
+
+func TestANativeCheckRunsWhereItIsToldTo(t *testing.T) {
+	t.Parallel()
+	claim, proof := genuine(t, "two")
+	calls, full := 0, errors.New("no room")
+	var refuse error
+	n, err := NewNative(t.Context(), func(_ context.Context, work func()) error {
+		calls++
+		if refuse == nil {
+			work()
+		}
+		return refuse
+	}, nil)
+	require.NoError(t, err)
+	require.NoError(t, n.Verify(t.Context(), claim, proof))
+	_, errs := n.CheckBatch(t.Context(), []ProofCheck{{Claim: claim, Proof: proof}, {Claim: claim, Proof: nil}})
+	require.NoError(t, errs[0])
+	require.ErrorIs(t, errs[1], prover.ErrBadProof)
+	require.Equal(t, 2, calls)
+
+	refuse = full
+	_, errs = n.CheckBatch(t.Context(), []ProofCheck{{Claim: claim, Proof: proof}, {Claim: claim, Proof: nil}})
+	for _, err := range append(errs, n.Verify(t.Context(), claim, proof)) {
+		require.ErrorIs(t, err, prover.ErrUnavailable, "what was not checked has no verdict")
+		require.ErrorIs(t, err, full)
+	}
 }
 
 func TestOnlyOneVersionOfTheProverIsKnown(t *testing.T) {
