@@ -3,7 +3,8 @@
 //
 // It grants one proof at a time (Acquire), wraps the commands of backend children so that they start with the priority,
 // the limits and the death signal of their class (Place), watches the memory of their process trees (Watch), steps a
-// budget controller beside them (Run), and paces background work of the node itself (Pacer). It does not start processes:
+// budget controller beside them (Run), runs long computations of the node on threads of their own (Compute), and paces its
+// background work (Pacer). It does not start processes:
 // package prover does, through the function that Place returns. It knows nothing of votes or proofs: what checks cost comes
 // in as Signals, for which it has the instruments (Meters, ThreadCPU).
 //
@@ -13,7 +14,7 @@
 // since Linux keeps priorities by thread: that is why a shim is needed at all.
 //
 // Placement is a ladder of tiers, climbed by New as far as Budget.Tier and the machine allow; what stopped it is in
-// Placement. T0, which every Linux machine has: own process group, nice 19, oom_score_adj 500, memory by watching. T1, from
+// Placement. T0, which every Linux machine has: own process group, nice 19, time slices of 100 ms, oom_score_adj 500, memory by watching. T1, from
 // four CPUs on: besides, affinity that leaves a quarter of the CPUs to the node. T2, where cgroup v2 is delegated: the group
 // that the node was started in becomes the parent of two leaves, "node" and "prover", with weights 1000 and 100, a quota and
 // memory.max; the node moves to its leaf, provers are born in theirs, and Close undoes all of it. Leaves of a node that
@@ -28,7 +29,8 @@
 // operator's maximum becomes a number of CPUs, rounded up, for provers that start and for those that Watch looks after, and
 // the controller's own cuts are reported as cannot_limit.
 //
-// Concurrency: a Scheduler is safe for concurrent use and owns no goroutine; Run and Watch run on their callers'. Only Run,
+// Concurrency: a Scheduler is safe for concurrent use; Run and Watch run on their callers' goroutines. It owns the goroutines of
+// Compute, one a processor, from its first call until Close. Only Run,
 // and after it Close, writes control files. Windows and meters take no lock.
 //
 // Failure policy: a limit that cannot be set in the child ends the child with exit code 127 and a line on stderr that says

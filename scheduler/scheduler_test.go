@@ -161,9 +161,9 @@ func TestChildExecRefuses(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"no command":                {},
-		"a slice of 99 us":          {"--slice", "99us", "--", "/bin/true"},
-		"a slice of 101 ms":         {"--slice", "101ms", "--", "/bin/true"},
-		"a slice of a word":         {"--slice", "long", "--", "/bin/true"},
+		"slice 99µs":                {"--slice", "99us", "--", "/bin/true"},
+		"slice 101ms":               {"--slice", "101ms", "--", "/bin/true"},
+		"invalid value":             {"--slice", "long", "--", "/bin/true"},
 		"nice 20":                   {"--nice", "20", "--", "/bin/true"},
 		"nice -1":                   {"--nice", "-1", "--", "/bin/true"},
 		"oom 1001":                  {"--oom", "1001", "--", "/bin/true"},
