@@ -147,7 +147,8 @@ func TestAFloodIsShedByTheRules(t *testing.T) {
 			}
 			synctest.Wait()
 			s := r.Stats()
-			require.Equal(t, bound, s.Classes[1].Waiting)
+			require.LessOrEqual(t, s.Classes[1].Waiting, bound)
+			require.GreaterOrEqual(t, s.Classes[1].Waiting, bound-r.cfg.Workers, "a worker may have come for a vote after the last one arrived")
 			require.LessOrEqual(t, s.Classes[2].Waiting, aggregateBound)
 			require.Equal(t, outcomeOf(wire.ReasonNone), <-r.later("honest", r.aggregate(dataFor(slot, 1, 0), 1000, good, 1, 2, 3)))
 			require.Equal(t, outcomeOf(wire.ReasonNone), <-r.later("honest", r.attestation(5, dataFor(slot, 1, 0), good)))
@@ -267,7 +268,7 @@ func TestEveryItemEndsOnceUnderRandomLoad(t *testing.T) {
 				require.Zero(t, s.ParkedAttestations+s.ParkedAggregates+s.ParkedHeads)
 				r.mu.Lock()
 				defer r.mu.Unlock()
-				require.Empty(t, r.deadlines)
+				require.Zero(t, r.deadlines.len())
 				for id, p := range r.peers.records {
 					require.Zero(t, p.refs, id)
 				}
