@@ -11,12 +11,14 @@
 //	Run           interval 1 of the slot: wait for the slot's block, at most half
 //	              an interval; take the attestation data once for all keys
 //	SignVotes     reserve the slot for all keys, one transaction, on disk;
-//	              then sign in at most GOMAXPROCS goroutines
+//	              meanwhile search for the signatures' randomizers in at most
+//	              GOMAXPROCS goroutines; sign as both are there
 //	each vote     published, and delivered to our own pipeline, as soon as it is
 //	              signed, whatever the others do
 //	afterwards    prepare the keys' subtrees for the next slot in the background:
 //	              the proposer's first, at most half the processors, standing back
-//	              while votes wait to be checked, until that slot begins
+//	              while votes wait to be checked, until that slot begins; with
+//	              them the first trials of the votes' searches are begun
 //
 // # Keys
 //

@@ -67,9 +67,11 @@ type fakeKey struct {
 
 	// guarded by mu
 	mu       sync.Mutex
+	searched []uint32
 	signed   []uint32
-	prepare  []uint32 // epochs that were asked to be prepared
-	built    int      // subtrees
+	prepare  []uint32       // epochs that were asked to be prepared
+	begun    map[uint32]int // trials, by epoch
+	built    int            // subtrees
 	subtrees map[uint32]chan struct{}
 }
 
@@ -91,6 +93,17 @@ func (k *fakeKey) Prepare(ctx context.Context, epoch uint32) error {
 	}
 
 	return k.subtree(ctx, epoch)
+}
+
+func (k *fakeKey) Begin(_ context.Context, epoch uint32, trials int) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.begun == nil {
+		k.begun = map[uint32]int{}
+	}
+	k.begun[epoch] = trials
+
+	return nil
 }
 
 // subtree returns when the subtree of an epoch is there: the first who comes builds it, the others wait for that.
@@ -116,7 +129,7 @@ func (k *fakeKey) subtree(ctx context.Context, epoch uint32) error {
 	return pass(ctx, k.builds)
 }
 
-func (k *fakeKey) Sign(ctx context.Context, epoch uint32, message [xmss.MessageSize]byte) ([]byte, error) {
+func (k *fakeKey) Search(ctx context.Context, epoch uint32, message [xmss.MessageSize]byte) (func() []byte, error) {
 	switch {
 	case k.panics:
 		panic("key of glass")
@@ -133,10 +146,16 @@ func (k *fakeKey) Sign(ctx context.Context, epoch uint32, message [xmss.MessageS
 		return nil, err
 	}
 	k.mu.Lock()
-	k.signed = append(k.signed, epoch)
+	k.searched = append(k.searched, epoch)
 	k.mu.Unlock()
 
-	return signature(k, epoch, message), nil
+	return func() []byte {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.signed = append(k.signed, epoch)
+
+		return signature(k, epoch, message)
+	}, nil
 }
 
 func signature(k *fakeKey, epoch uint32, message [32]byte) []byte {
@@ -160,15 +179,17 @@ func pass(ctx context.Context, d time.Duration) error {
 
 // fakeMarks keeps marks in memory and notes each batch.
 type fakeMarks struct {
+	takes   time.Duration // the disk
 	mu      sync.Mutex
 	last    map[[32]byte]store.Mark
 	batches [][]store.Mark
 	err     error
 }
 
-func (m *fakeMarks) Reserve(_ context.Context, marks []store.Mark) []error {
+func (m *fakeMarks) Reserve(ctx context.Context, marks []store.Mark) []error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	_ = pass(ctx, m.takes)
 	errs := make([]error, len(marks))
 	if len(marks) > 0 {
 		m.batches = append(m.batches, marks)

@@ -358,3 +358,17 @@ func TestKeysBuildTheirNextSubtreesAtDifferentSlots(t *testing.T) {
 		require.LessOrEqual(t, n, 1, "slot %d", slot)
 	}
 }
+
+// TestTrialsAreBegunForTheNextDuty: before the first duty and after each, for all keys, within the memory for them.
+func TestTrialsAreBegunForTheNextDuty(t *testing.T) {
+	t.Parallel()
+	for keys, trials := range map[int]int{2: mostBegun, 32: mostBegun, 64: mostBegun / 2} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, keys, nil)
+			r.runUntil(t, 2*testSlot)
+			for _, k := range r.keys {
+				require.Equal(t, map[uint32]int{0: trials, 1: trials, 2: trials}, k.begun)
+			}
+		})
+	}
+}

@@ -79,7 +79,8 @@ type deliverer interface {
 type secretKey interface {
 	PublicKey() xmss.PublicKey
 	Prepare(ctx context.Context, epoch uint32) error
-	Sign(ctx context.Context, epoch uint32, message [xmss.MessageSize]byte) ([]byte, error)
+	Begin(ctx context.Context, epoch uint32, trials int) error
+	Search(ctx context.Context, epoch uint32, message [xmss.MessageSize]byte) (reveal func() []byte, err error)
 }
 
 // validator is one validator with keys here. Immutable.
@@ -265,7 +266,6 @@ func (s *Signer) duty(ctx context.Context, slot wire.Slot) {
 	}
 	data := s.data.AttestationData(slot)
 	b := s.newBatch(slot, data, s.voters())
-	b.reserve(dutyCtx)
 	b.emitting(dutyCtx)
 	b.signAll(dutyCtx)
 	s.warmNext(ctx, slot+1)

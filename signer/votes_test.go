@@ -96,6 +96,61 @@ func TestPositionIsReservedBeforeAnySignatureExists(t *testing.T) {
 	}
 }
 
+// TestSearchesGoOnBesideTheDisk: four searches of two goroutines take twice 50 ms, whatever a disk does that is sooner, and
+// nothing leaves before the disk has all positions.
+func TestSearchesGoOnBesideTheDisk(t *testing.T) {
+	t.Parallel()
+	for disk, want := range map[time.Duration][]time.Duration{
+		0:                      {50, 50, 100, 100},
+		30 * time.Millisecond:  {50, 50, 100, 100},
+		70 * time.Millisecond:  {70, 70, 100, 100},
+		200 * time.Millisecond: {200, 200, 200, 200},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, 4, func(r *rig, _ *Config, _ []validator) {
+				r.marks.takes = disk
+				for _, k := range r.keys {
+					k.signs = 50 * time.Millisecond
+				}
+			})
+			start := time.Now()
+			for i, res := range r.SignVotes(t.Context(), 5, testData(5)) {
+				require.NoError(t, res.Err)
+				require.EqualValues(t, i, res.Index)
+			}
+			require.Len(t, r.net.published, 4)
+			for i, s := range r.net.published {
+				require.Equal(t, want[i]*time.Millisecond, s.at.Sub(start), "disk of %v, vote %d", disk, i)
+			}
+		})
+	}
+}
+
+// TestARefusedPositionIsNeverSigned: a search that ended before the refusal makes no signature, one that had not begun is left
+// out.
+func TestARefusedPositionIsNeverSigned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 4, func(r *rig, cfg *Config, _ []validator) {
+			cfg.Parallel = 1
+			r.marks.takes, r.marks.err = 60*time.Millisecond, errFault
+			for _, k := range r.keys {
+				k.signs = 50 * time.Millisecond
+			}
+		})
+		for _, res := range r.SignVotes(t.Context(), 5, testData(5)) {
+			require.ErrorIs(t, res.Err, errFault)
+		}
+		searches := 0
+		for _, k := range r.keys {
+			require.Empty(t, k.signed)
+			searches += len(k.searched)
+		}
+		require.Equal(t, 2, searches)
+		require.Empty(t, r.net.published)
+	})
+}
+
 func TestEachKeyHasAnErrorOfItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,8 @@ package xmss
 import (
 	"context"
 	"encoding/binary"
+
+	"aggnode/internal/lanes"
 )
 
 // b2Key is the secret part of a blake2s key: one tree whose real leaves are the epochs of its range. Immutable but for the
@@ -12,6 +14,7 @@ type b2Key struct {
 	start, end uint32
 	upper      *section // level 9 to the root
 	subtrees   pair[*section]
+	ahead      b2Ahead
 }
 
 func newB2Key(secret *b2Secret, start, end uint32, row []node) *b2Key {
@@ -62,20 +65,34 @@ func (k *b2Key) prepare(ctx context.Context, epoch uint32) error {
 	return err
 }
 
-func (k *b2Key) sign(ctx context.Context, epoch uint32, message *[MessageSize]byte) ([]byte, error) {
+func (k *b2Key) begin(ctx context.Context, epoch uint32, trials int) error {
+	return k.ahead.prepare(ctx, k.secret, epoch, trials)
+}
+
+// randomizer searches for that of a message.
+func (k *b2Key) randomizer(ctx context.Context, epoch uint32, message *[MessageSize]byte) (found *b2Found, err error) {
+	k.ahead.use(epoch, func(begun []lanes.Blake2sStates) {
+		found, err = k.secret.search(ctx, epoch, message, begun)
+	})
+	return found, err
+}
+
+func (k *b2Key) search(ctx context.Context, epoch uint32, message *[MessageSize]byte) (reveal func() []byte, err error) {
 	below, err := k.subtree(ctx, epoch)
 	if err != nil {
 		return nil, err
 	}
-	found, err := k.secret.search(ctx, epoch, message)
+	found, err := k.randomizer(ctx, epoch, message)
 	if err != nil {
 		return nil, err
 	}
-	sig := make([]byte, 0, b2SignatureSize)
-	sig = k.secret.appendValues(sig, epoch, &found.digits)
-	sig = append(sig, found.randomizer[:]...)
-	sig = below.appendPath(sig, epoch)
-	return k.upper.appendPath(sig, epoch), nil
+	return func() []byte {
+		sig := make([]byte, 0, b2SignatureSize)
+		sig = k.secret.appendValues(sig, epoch, &found.digits)
+		sig = append(sig, found.randomizer[:]...)
+		sig = below.appendPath(sig, epoch)
+		return k.upper.appendPath(sig, epoch)
+	}, nil
 }
 
 func (k *b2Key) appendRows(b []byte) []byte { return appendNodes(b, k.upper.levels[0]) }

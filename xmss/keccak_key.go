@@ -120,18 +120,25 @@ func (k *kcKey) prepare(ctx context.Context, epoch uint32) error {
 	return err
 }
 
-func (k *kcKey) sign(ctx context.Context, epoch uint32, message *[MessageSize]byte) ([]byte, error) {
+// begin does nothing: the randomizers of a search are one hash and the numbers after it.
+func (k *kcKey) begin(context.Context, uint32, int) error { return nil }
+
+func (k *kcKey) search(ctx context.Context, epoch uint32, message *[MessageSize]byte) (reveal func() []byte, err error) {
 	below, b, err := k.trees(ctx, epoch)
 	if err != nil {
 		return nil, err
 	}
-	sig := binary.LittleEndian.AppendUint32(make([]byte, 0, kcSignatureSize), epoch)
-	sig, err = kcTree{k.secret, kcBottom}.appendPart(ctx, sig, epoch, message[:])
+	tree := kcTree{k.secret, kcBottom}
+	found, err := tree.search(ctx, epoch, message[:])
 	if err != nil {
 		return nil, err
 	}
-	sig = b.upper.appendPath(below.appendPath(sig, epoch), epoch)
-	return append(sig, b.part...), nil
+	return func() []byte {
+		sig := binary.LittleEndian.AppendUint32(make([]byte, 0, kcSignatureSize), epoch)
+		sig = tree.appendFound(sig, epoch, found)
+		sig = b.upper.appendPath(below.appendPath(sig, epoch), epoch)
+		return append(sig, b.part...)
+	}, nil
 }
 
 func (k *kcKey) appendRows(b []byte) []byte {

@@ -206,8 +206,13 @@ func (t kcTree) appendPart(ctx context.Context, b []byte, index uint32, signed [
 	if err != nil {
 		return nil, err
 	}
+	return t.appendFound(b, index, found), nil
+}
+
+// appendFound appends what appendPart does, after the search.
+func (t kcTree) appendFound(b []byte, index uint32, found *kcFound) []byte {
 	d := lanes.KeccakDigest(found.randomizer)
 	r := kcBytes(&d)
 	b = append(b, r[:]...)
-	return t.appendValues(b, index, &found.digits), nil
+	return t.appendValues(b, index, &found.digits)
 }

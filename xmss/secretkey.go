@@ -38,7 +38,8 @@ type SecretKey struct {
 type secretParts interface {
 	publicKey() PublicKey
 	prepare(ctx context.Context, epoch uint32) error
-	sign(ctx context.Context, epoch uint32, message *[MessageSize]byte) ([]byte, error)
+	begin(ctx context.Context, epoch uint32, trials int) error
+	search(ctx context.Context, epoch uint32, message *[MessageSize]byte) (reveal func() []byte, err error)
 	appendRows(b []byte) []byte
 }
 
@@ -118,19 +119,48 @@ func (k *SecretKey) Prepare(ctx context.Context, epoch uint32) error {
 	return nil
 }
 
+// BegunTrialSize is the memory that a trial begun by Begin takes, in bytes.
+const BegunTrialSize = 32
+
+// Begin does what does not depend on the message for the first trials of the search at epoch, a third of each, so that Sign
+// at that epoch is up to a third shorter: 26 ns of one core a trial with AVX2, of which a search makes 29,000 on average, and
+// 32 bytes until Begin is called for another epoch; 0 trials give the memory back. Trials are rounded down to a multiple of
+// 16. Signatures do not depend on it. A keccak key has nothing to begin. When ctx ends, its error is returned, and what was
+// begun is used.
+func (k *SecretKey) Begin(ctx context.Context, epoch uint32, trials int) error {
+	if err := k.inRange(epoch); err != nil {
+		return err
+	}
+	if err := k.parts.begin(ctx, epoch, trials); err != nil {
+		return fmt.Errorf("begin trials of epoch %d: %w", epoch, err)
+	}
+	return nil
+}
+
 // Sign makes the signature of message at epoch, which the caller must not have used for another message. Deterministic. On
 // average 1.2 ms (blake2s) or 55 ms (keccak) of one core with AVX-512, 13 ms or 0.45 s in portable code (Intel Xeon with
 // AVX-512, 2026-12), exponentially distributed, and the time of Prepare when the subtree is not at hand. When ctx ends, its
 // error is returned.
 func (k *SecretKey) Sign(ctx context.Context, epoch uint32, message [MessageSize]byte) ([]byte, error) {
+	reveal, err := k.Search(ctx, epoch, message)
+	if err != nil {
+		return nil, err
+	}
+	return reveal(), nil
+}
+
+// Search does all of Sign that uses nothing of the epoch up, which is nearly all of its time: it builds the subtree where it
+// must and searches for the randomizer. reveal makes the signature of it, 20 us or less with AVX2; with it the epoch is used.
+// So the search may run while the use is being recorded.
+func (k *SecretKey) Search(ctx context.Context, epoch uint32, message [MessageSize]byte) (reveal func() []byte, err error) {
 	if err := k.inRange(epoch); err != nil {
 		return nil, err
 	}
-	sig, err := k.parts.sign(ctx, epoch, &message)
+	reveal, err = k.parts.search(ctx, epoch, &message)
 	if err != nil {
 		return nil, fmt.Errorf("sign at epoch %d: %w", epoch, err)
 	}
-	return sig, nil
+	return reveal, nil
 }
 
 func (k *SecretKey) inRange(epoch uint32) error {

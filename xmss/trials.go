@@ -11,7 +11,7 @@ func (k *SecretKey) Trials(ctx context.Context, epoch uint32, message [MessageSi
 	}
 	switch parts := k.parts.(type) {
 	case *b2Key:
-		found, err := parts.secret.search(ctx, epoch, &message)
+		found, err := parts.randomizer(ctx, epoch, &message)
 		if err != nil {
 			return 0, err
 		}

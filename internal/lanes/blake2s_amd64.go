@@ -81,15 +81,15 @@ func climbWide(p Path, m *Blake2sWide, siblings []Blake2sRow, used LaneSet) {
 	halves(used, func(offset uint64) { blake2sClimbAVX2(block, first, levels, offset) })
 }
 
-func tryWide(p Path, out *Blake2sOutcome, t *Blake2sTrials, first uint32) {
+func tryWide(p Path, out *Blake2sOutcome, t *Blake2sTrials, begun *Blake2sStates) {
 	suffix, digest := &out.Suffix, &out.Digest
-	block, prefix := (*[16]uint32)(&t.First), (*[8]uint32)(&t.Prefix)
+	states, prefix := (*[8]Blake2sRow)(begun), (*[8]uint32)(&t.Prefix)
 	if p == PathAVX512 {
-		blake2sTrialsAVX512(suffix, digest, block, &t.Second, prefix, first)
+		blake2sTrialsAVX512(suffix, digest, states, &t.Second, prefix)
 		return
 	}
 	halves(FirstLanes(Blake2sWidth), func(offset uint64) {
-		blake2sTrialsAVX2(suffix, digest, block, &t.Second, prefix, first, offset)
+		blake2sTrialsAVX2(suffix, digest, states, &t.Second, prefix, offset)
 	})
 }
 

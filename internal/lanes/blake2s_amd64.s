@@ -3536,1169 +3536,22 @@ level:
 	VZEROUPPER
 	RET
 
-// func blake2sTrialsAVX512(suffix *[6][16]uint32, digest *[4][16]uint32, first *[16]uint32, second *[8]uint32, prefix *[8]uint32, trial uint32)
+// func blake2sTrialsAVX512(suffix *[6][16]uint32, digest *[4][16]uint32, begun *[8][16]uint32, second *[8][16]uint32, prefix *[8]uint32)
 // Requires: AVX, AVX512F
-TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
+TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $0-40
 	MOVQ         suffix+0(FP), AX
 	MOVQ         digest+8(FP), CX
-	MOVQ         first+16(FP), DX
+	MOVQ         begun+16(FP), DX
 	MOVQ         second+24(FP), BX
 	MOVQ         prefix+32(FP), SI
-	MOVL         trial+40(FP), DI
-	VPBROADCASTD DI, Z0
-	VPADDD       blake2sTable<>+128(SB), Z0, Z0
-	VMOVDQU32    Z0, (SP)
-	VPBROADCASTD blake2sTable<>+0(SB), Z0
-	VPBROADCASTD blake2sTable<>+32(SB), Z8
-	VPBROADCASTD blake2sTable<>+4(SB), Z1
-	VPBROADCASTD blake2sTable<>+36(SB), Z9
-	VPBROADCASTD blake2sTable<>+8(SB), Z2
-	VPBROADCASTD blake2sTable<>+40(SB), Z10
-	VPBROADCASTD blake2sTable<>+12(SB), Z3
-	VPBROADCASTD blake2sTable<>+44(SB), Z11
-	VPBROADCASTD blake2sTable<>+16(SB), Z4
-	VPBROADCASTD blake2sTable<>+48(SB), Z12
-	VPBROADCASTD blake2sTable<>+20(SB), Z5
-	VPBROADCASTD blake2sTable<>+52(SB), Z13
-	VPBROADCASTD blake2sTable<>+24(SB), Z6
-	VPBROADCASTD blake2sTable<>+56(SB), Z14
-	VPBROADCASTD blake2sTable<>+28(SB), Z7
-	VPBROADCASTD blake2sTable<>+60(SB), Z15
-	VPBROADCASTD blake2sTable<>+68(SB), Z12
-	VPADDD.BCST  (DX), Z0, Z0
-	VPADDD.BCST  16(DX), Z2, Z2
-	VPADDD.BCST  24(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD       (SP), Z0, Z0
-	VPADDD.BCST  12(DX), Z1, Z1
-	VPADDD.BCST  20(DX), Z2, Z2
-	VPADDD.BCST  28(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  32(DX), Z0, Z0
-	VPADDD.BCST  40(DX), Z1, Z1
-	VPADDD.BCST  48(DX), Z2, Z2
-	VPADDD.BCST  56(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  36(DX), Z0, Z0
-	VPADDD.BCST  44(DX), Z1, Z1
-	VPADDD.BCST  52(DX), Z2, Z2
-	VPADDD.BCST  60(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  56(DX), Z0, Z0
-	VPADDD.BCST  16(DX), Z1, Z1
-	VPADDD.BCST  36(DX), Z2, Z2
-	VPADDD.BCST  52(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  40(DX), Z0, Z0
-	VPADDD.BCST  32(DX), Z1, Z1
-	VPADDD.BCST  60(DX), Z2, Z2
-	VPADDD.BCST  24(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD       (SP), Z0, Z0
-	VPADDD.BCST  (DX), Z1, Z1
-	VPADDD.BCST  44(DX), Z2, Z2
-	VPADDD.BCST  20(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  48(DX), Z0, Z0
-	VPADDD.BCST  28(DX), Z2, Z2
-	VPADDD.BCST  12(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  44(DX), Z0, Z0
-	VPADDD.BCST  48(DX), Z1, Z1
-	VPADDD.BCST  20(DX), Z2, Z2
-	VPADDD.BCST  60(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  32(DX), Z0, Z0
-	VPADDD.BCST  (DX), Z1, Z1
-	VPADDD.BCST  52(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  40(DX), Z0, Z0
-	VPADDD.BCST  12(DX), Z1, Z1
-	VPADDD.BCST  28(DX), Z2, Z2
-	VPADDD.BCST  36(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  56(DX), Z0, Z0
-	VPADDD.BCST  24(DX), Z1, Z1
-	VPADDD       (SP), Z2, Z2
-	VPADDD.BCST  16(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  28(DX), Z0, Z0
-	VPADDD.BCST  12(DX), Z1, Z1
-	VPADDD.BCST  52(DX), Z2, Z2
-	VPADDD.BCST  44(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  36(DX), Z0, Z0
-	VPADDD       (SP), Z1, Z1
-	VPADDD.BCST  48(DX), Z2, Z2
-	VPADDD.BCST  56(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  20(DX), Z1, Z1
-	VPADDD.BCST  16(DX), Z2, Z2
-	VPADDD.BCST  60(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  24(DX), Z0, Z0
-	VPADDD.BCST  40(DX), Z1, Z1
-	VPADDD.BCST  (DX), Z2, Z2
-	VPADDD.BCST  32(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  36(DX), Z0, Z0
-	VPADDD.BCST  20(DX), Z1, Z1
-	VPADDD.BCST  40(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  (DX), Z0, Z0
-	VPADDD.BCST  28(DX), Z1, Z1
-	VPADDD.BCST  16(DX), Z2, Z2
-	VPADDD.BCST  60(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  56(DX), Z0, Z0
-	VPADDD.BCST  44(DX), Z1, Z1
-	VPADDD.BCST  24(DX), Z2, Z2
-	VPADDD.BCST  12(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD       (SP), Z0, Z0
-	VPADDD.BCST  48(DX), Z1, Z1
-	VPADDD.BCST  32(DX), Z2, Z2
-	VPADDD.BCST  52(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  24(DX), Z1, Z1
-	VPADDD.BCST  (DX), Z2, Z2
-	VPADDD.BCST  32(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  48(DX), Z0, Z0
-	VPADDD.BCST  40(DX), Z1, Z1
-	VPADDD.BCST  44(DX), Z2, Z2
-	VPADDD.BCST  12(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  16(DX), Z0, Z0
-	VPADDD.BCST  28(DX), Z1, Z1
-	VPADDD.BCST  60(DX), Z2, Z2
-	VPADDD       (SP), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  52(DX), Z0, Z0
-	VPADDD.BCST  20(DX), Z1, Z1
-	VPADDD.BCST  56(DX), Z2, Z2
-	VPADDD.BCST  36(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  48(DX), Z0, Z0
-	VPADDD       (SP), Z1, Z1
-	VPADDD.BCST  56(DX), Z2, Z2
-	VPADDD.BCST  16(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  20(DX), Z0, Z0
-	VPADDD.BCST  60(DX), Z1, Z1
-	VPADDD.BCST  52(DX), Z2, Z2
-	VPADDD.BCST  40(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  (DX), Z0, Z0
-	VPADDD.BCST  24(DX), Z1, Z1
-	VPADDD.BCST  36(DX), Z2, Z2
-	VPADDD.BCST  32(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  28(DX), Z0, Z0
-	VPADDD.BCST  12(DX), Z1, Z1
-	VPADDD.BCST  44(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  52(DX), Z0, Z0
-	VPADDD.BCST  28(DX), Z1, Z1
-	VPADDD.BCST  48(DX), Z2, Z2
-	VPADDD.BCST  12(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  44(DX), Z0, Z0
-	VPADDD.BCST  56(DX), Z1, Z1
-	VPADDD       (SP), Z2, Z2
-	VPADDD.BCST  36(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  20(DX), Z0, Z0
-	VPADDD.BCST  60(DX), Z1, Z1
-	VPADDD.BCST  32(DX), Z2, Z2
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  (DX), Z0, Z0
-	VPADDD.BCST  16(DX), Z1, Z1
-	VPADDD.BCST  24(DX), Z2, Z2
-	VPADDD.BCST  40(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  24(DX), Z0, Z0
-	VPADDD.BCST  56(DX), Z1, Z1
-	VPADDD.BCST  44(DX), Z2, Z2
-	VPADDD.BCST  (DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  60(DX), Z0, Z0
-	VPADDD.BCST  36(DX), Z1, Z1
-	VPADDD.BCST  12(DX), Z2, Z2
-	VPADDD.BCST  32(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  48(DX), Z0, Z0
-	VPADDD.BCST  52(DX), Z1, Z1
-	VPADDD       (SP), Z2, Z2
-	VPADDD.BCST  40(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  28(DX), Z1, Z1
-	VPADDD.BCST  16(DX), Z2, Z2
-	VPADDD.BCST  20(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  40(DX), Z0, Z0
-	VPADDD.BCST  32(DX), Z1, Z1
-	VPADDD.BCST  28(DX), Z2, Z2
-	VPADDD       (SP), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  16(DX), Z1, Z1
-	VPADDD.BCST  24(DX), Z2, Z2
-	VPADDD.BCST  20(DX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  60(DX), Z0, Z0
-	VPADDD.BCST  36(DX), Z1, Z1
-	VPADDD.BCST  12(DX), Z2, Z2
-	VPADDD.BCST  52(DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  44(DX), Z0, Z0
-	VPADDD.BCST  56(DX), Z1, Z1
-	VPADDD.BCST  48(DX), Z2, Z2
-	VPADDD.BCST  (DX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPXORD       Z8, Z0, Z0
-	VPXORD.BCST  blake2sTable<>+0(SB), Z0, Z0
-	VMOVDQU32    Z0, (SP)
-	VPXORD       Z9, Z1, Z1
-	VPXORD.BCST  blake2sTable<>+4(SB), Z1, Z1
-	VMOVDQU32    Z1, 64(SP)
-	VPXORD       Z10, Z2, Z2
-	VPXORD.BCST  blake2sTable<>+8(SB), Z2, Z2
-	VMOVDQU32    Z2, 128(SP)
-	VPXORD       Z11, Z3, Z3
-	VPXORD.BCST  blake2sTable<>+12(SB), Z3, Z3
-	VMOVDQU32    Z3, 192(SP)
-	VPXORD       Z12, Z4, Z4
-	VPXORD.BCST  blake2sTable<>+16(SB), Z4, Z4
-	VMOVDQU32    Z4, 256(SP)
-	VPXORD       Z13, Z5, Z5
-	VPXORD.BCST  blake2sTable<>+20(SB), Z5, Z5
-	VMOVDQU32    Z5, 320(SP)
-	VPXORD       Z14, Z6, Z6
-	VPXORD.BCST  blake2sTable<>+24(SB), Z6, Z6
-	VMOVDQU32    Z6, 384(SP)
-	VPXORD       Z15, Z7, Z7
-	VPXORD.BCST  blake2sTable<>+28(SB), Z7, Z7
-	VMOVDQU32    Z7, 448(SP)
+	VMOVDQU32    (DX), Z0
+	VMOVDQU32    64(DX), Z1
+	VMOVDQU32    128(DX), Z2
+	VMOVDQU32    192(DX), Z3
+	VMOVDQU32    256(DX), Z4
+	VMOVDQU32    320(DX), Z5
+	VMOVDQU32    384(DX), Z6
+	VMOVDQU32    448(DX), Z7
 	VPBROADCASTD blake2sTable<>+32(SB), Z8
 	VPBROADCASTD blake2sTable<>+36(SB), Z9
 	VPBROADCASTD blake2sTable<>+40(SB), Z10
@@ -4709,10 +3562,10 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPBROADCASTD blake2sTable<>+60(SB), Z15
 	VPBROADCASTD blake2sTable<>+72(SB), Z12
 	VPBROADCASTD blake2sTable<>+76(SB), Z14
-	VPADDD.BCST  (BX), Z0, Z0
-	VPADDD.BCST  8(BX), Z1, Z1
-	VPADDD.BCST  16(BX), Z2, Z2
-	VPADDD.BCST  24(BX), Z3, Z3
+	VPADDD       (BX), Z0, Z0
+	VPADDD       128(BX), Z1, Z1
+	VPADDD       256(BX), Z2, Z2
+	VPADDD       384(BX), Z3, Z3
 	VPADDD       Z4, Z0, Z0
 	VPADDD       Z5, Z1, Z1
 	VPADDD       Z6, Z2, Z2
@@ -4737,10 +3590,10 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x0c, Z5, Z5
 	VPRORD       $0x0c, Z6, Z6
 	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  4(BX), Z0, Z0
-	VPADDD.BCST  12(BX), Z1, Z1
-	VPADDD.BCST  20(BX), Z2, Z2
-	VPADDD.BCST  28(BX), Z3, Z3
+	VPADDD       64(BX), Z0, Z0
+	VPADDD       192(BX), Z1, Z1
+	VPADDD       320(BX), Z2, Z2
+	VPADDD       448(BX), Z3, Z3
 	VPADDD       Z4, Z0, Z0
 	VPADDD       Z5, Z1, Z1
 	VPADDD       Z6, Z2, Z2
@@ -4813,7 +3666,7 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x07, Z6, Z6
 	VPRORD       $0x07, Z7, Z7
 	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  16(BX), Z1, Z1
+	VPADDD       256(BX), Z1, Z1
 	VPADDD       Z4, Z0, Z0
 	VPADDD       Z5, Z1, Z1
 	VPADDD       Z6, Z2, Z2
@@ -4838,112 +3691,7 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x0c, Z5, Z5
 	VPRORD       $0x0c, Z6, Z6
 	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  24(BX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  4(BX), Z0, Z0
-	VPADDD.BCST  (BX), Z1, Z1
-	VPADDD.BCST  20(BX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  8(BX), Z1, Z1
-	VPADDD.BCST  28(BX), Z2, Z2
-	VPADDD.BCST  12(BX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  20(BX), Z2, Z2
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  (BX), Z1, Z1
-	VPADDD.BCST  8(BX), Z2, Z2
+	VPADDD       384(BX), Z3, Z3
 	VPADDD       Z4, Z0, Z0
 	VPADDD       Z5, Z1, Z1
 	VPADDD       Z6, Z2, Z2
@@ -4968,8 +3716,9 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x07, Z5, Z5
 	VPRORD       $0x07, Z6, Z6
 	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  12(BX), Z1, Z1
-	VPADDD.BCST  28(BX), Z2, Z2
+	VPADDD       64(BX), Z0, Z0
+	VPADDD       (BX), Z1, Z1
+	VPADDD       320(BX), Z3, Z3
 	VPADDD       Z5, Z0, Z0
 	VPADDD       Z6, Z1, Z1
 	VPADDD       Z7, Z2, Z2
@@ -4994,113 +3743,9 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x0c, Z6, Z6
 	VPRORD       $0x0c, Z7, Z7
 	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  24(BX), Z1, Z1
-	VPADDD.BCST  4(BX), Z2, Z2
-	VPADDD.BCST  16(BX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  28(BX), Z0, Z0
-	VPADDD.BCST  12(BX), Z1, Z1
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  4(BX), Z1, Z1
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  8(BX), Z0, Z0
-	VPADDD.BCST  20(BX), Z1, Z1
-	VPADDD.BCST  16(BX), Z2, Z2
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  24(BX), Z0, Z0
-	VPADDD.BCST  (BX), Z2, Z2
+	VPADDD       128(BX), Z1, Z1
+	VPADDD       448(BX), Z2, Z2
+	VPADDD       192(BX), Z3, Z3
 	VPADDD       Z5, Z0, Z0
 	VPADDD       Z6, Z1, Z1
 	VPADDD       Z7, Z2, Z2
@@ -5125,8 +3770,7 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x07, Z6, Z6
 	VPRORD       $0x07, Z7, Z7
 	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  20(BX), Z1, Z1
-	VPADDD.BCST  8(BX), Z2, Z2
+	VPADDD       320(BX), Z2, Z2
 	VPADDD       Z4, Z0, Z0
 	VPADDD       Z5, Z1, Z1
 	VPADDD       Z6, Z2, Z2
@@ -5151,112 +3795,8 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x0c, Z5, Z5
 	VPRORD       $0x0c, Z6, Z6
 	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  (BX), Z0, Z0
-	VPADDD.BCST  28(BX), Z1, Z1
-	VPADDD.BCST  16(BX), Z2, Z2
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  24(BX), Z2, Z2
-	VPADDD.BCST  12(BX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  4(BX), Z0, Z0
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  8(BX), Z0, Z0
-	VPADDD.BCST  24(BX), Z1, Z1
-	VPADDD.BCST  (BX), Z2, Z2
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  12(BX), Z3, Z3
+	VPADDD       (BX), Z1, Z1
+	VPADDD       128(BX), Z2, Z2
 	VPADDD       Z4, Z0, Z0
 	VPADDD       Z5, Z1, Z1
 	VPADDD       Z6, Z2, Z2
@@ -5281,9 +3821,8 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x07, Z5, Z5
 	VPRORD       $0x07, Z6, Z6
 	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  16(BX), Z0, Z0
-	VPADDD.BCST  28(BX), Z1, Z1
-	VPADDD.BCST  4(BX), Z3, Z3
+	VPADDD       192(BX), Z1, Z1
+	VPADDD       448(BX), Z2, Z2
 	VPADDD       Z5, Z0, Z0
 	VPADDD       Z6, Z1, Z1
 	VPADDD       Z7, Z2, Z2
@@ -5308,111 +3847,9 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x0c, Z6, Z6
 	VPRORD       $0x0c, Z7, Z7
 	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  20(BX), Z1, Z1
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  4(BX), Z1, Z1
-	VPADDD.BCST  16(BX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  20(BX), Z0, Z0
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  (BX), Z0, Z0
-	VPADDD.BCST  24(BX), Z1, Z1
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  28(BX), Z0, Z0
-	VPADDD.BCST  12(BX), Z1, Z1
-	VPADDD.BCST  8(BX), Z2, Z2
+	VPADDD       384(BX), Z1, Z1
+	VPADDD       64(BX), Z2, Z2
+	VPADDD       256(BX), Z3, Z3
 	VPADDD       Z5, Z0, Z0
 	VPADDD       Z6, Z1, Z1
 	VPADDD       Z7, Z2, Z2
@@ -5437,8 +3874,8 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x07, Z6, Z6
 	VPRORD       $0x07, Z7, Z7
 	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  28(BX), Z1, Z1
-	VPADDD.BCST  12(BX), Z3, Z3
+	VPADDD       448(BX), Z0, Z0
+	VPADDD       192(BX), Z1, Z1
 	VPADDD       Z4, Z0, Z0
 	VPADDD       Z5, Z1, Z1
 	VPADDD       Z6, Z2, Z2
@@ -5463,111 +3900,7 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x0c, Z5, Z5
 	VPRORD       $0x0c, Z6, Z6
 	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  4(BX), Z2, Z2
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  20(BX), Z0, Z0
-	VPADDD.BCST  8(BX), Z3, Z3
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  (BX), Z0, Z0
-	VPADDD.BCST  16(BX), Z1, Z1
-	VPADDD.BCST  24(BX), Z2, Z2
-	VPADDD       Z5, Z0, Z0
-	VPADDD       Z6, Z1, Z1
-	VPADDD       Z7, Z2, Z2
-	VPADDD       Z4, Z3, Z3
-	VPXORD       Z0, Z15, Z15
-	VPXORD       Z1, Z12, Z12
-	VPXORD       Z2, Z13, Z13
-	VPXORD       Z3, Z14, Z14
-	VPRORD       $0x08, Z15, Z15
-	VPRORD       $0x08, Z12, Z12
-	VPRORD       $0x08, Z13, Z13
-	VPRORD       $0x08, Z14, Z14
-	VPADDD       Z15, Z10, Z10
-	VPADDD       Z12, Z11, Z11
-	VPADDD       Z13, Z8, Z8
-	VPADDD       Z14, Z9, Z9
-	VPXORD       Z10, Z5, Z5
-	VPXORD       Z11, Z6, Z6
-	VPXORD       Z8, Z7, Z7
-	VPXORD       Z9, Z4, Z4
-	VPRORD       $0x07, Z5, Z5
-	VPRORD       $0x07, Z6, Z6
-	VPRORD       $0x07, Z7, Z7
-	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  24(BX), Z0, Z0
-	VPADDD.BCST  (BX), Z3, Z3
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	VPXORD       Z0, Z12, Z12
-	VPXORD       Z1, Z13, Z13
-	VPXORD       Z2, Z14, Z14
-	VPXORD       Z3, Z15, Z15
-	VPRORD       $0x10, Z12, Z12
-	VPRORD       $0x10, Z13, Z13
-	VPRORD       $0x10, Z14, Z14
-	VPRORD       $0x10, Z15, Z15
-	VPADDD       Z12, Z8, Z8
-	VPADDD       Z13, Z9, Z9
-	VPADDD       Z14, Z10, Z10
-	VPADDD       Z15, Z11, Z11
-	VPXORD       Z8, Z4, Z4
-	VPXORD       Z9, Z5, Z5
-	VPXORD       Z10, Z6, Z6
-	VPXORD       Z11, Z7, Z7
-	VPRORD       $0x0c, Z4, Z4
-	VPRORD       $0x0c, Z5, Z5
-	VPRORD       $0x0c, Z6, Z6
-	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  12(BX), Z2, Z2
+	VPADDD       64(BX), Z1, Z1
 	VPADDD       Z4, Z0, Z0
 	VPADDD       Z5, Z1, Z1
 	VPADDD       Z6, Z2, Z2
@@ -5592,7 +3925,9 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x07, Z5, Z5
 	VPRORD       $0x07, Z6, Z6
 	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  4(BX), Z2, Z2
+	VPADDD       128(BX), Z0, Z0
+	VPADDD       320(BX), Z1, Z1
+	VPADDD       256(BX), Z2, Z2
 	VPADDD       Z5, Z0, Z0
 	VPADDD       Z6, Z1, Z1
 	VPADDD       Z7, Z2, Z2
@@ -5617,10 +3952,8 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x0c, Z6, Z6
 	VPRORD       $0x0c, Z7, Z7
 	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  8(BX), Z0, Z0
-	VPADDD.BCST  28(BX), Z1, Z1
-	VPADDD.BCST  16(BX), Z2, Z2
-	VPADDD.BCST  20(BX), Z3, Z3
+	VPADDD       384(BX), Z0, Z0
+	VPADDD       (BX), Z2, Z2
 	VPADDD       Z5, Z0, Z0
 	VPADDD       Z6, Z1, Z1
 	VPADDD       Z7, Z2, Z2
@@ -5645,8 +3978,8 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x07, Z6, Z6
 	VPRORD       $0x07, Z7, Z7
 	VPRORD       $0x07, Z4, Z4
-	VPADDD.BCST  28(BX), Z2, Z2
-	VPADDD.BCST  4(BX), Z3, Z3
+	VPADDD       320(BX), Z1, Z1
+	VPADDD       128(BX), Z2, Z2
 	VPADDD       Z4, Z0, Z0
 	VPADDD       Z5, Z1, Z1
 	VPADDD       Z6, Z2, Z2
@@ -5671,10 +4004,9 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x0c, Z5, Z5
 	VPRORD       $0x0c, Z6, Z6
 	VPRORD       $0x0c, Z7, Z7
-	VPADDD.BCST  8(BX), Z0, Z0
-	VPADDD.BCST  16(BX), Z1, Z1
-	VPADDD.BCST  24(BX), Z2, Z2
-	VPADDD.BCST  20(BX), Z3, Z3
+	VPADDD       (BX), Z0, Z0
+	VPADDD       448(BX), Z1, Z1
+	VPADDD       256(BX), Z2, Z2
 	VPADDD       Z4, Z0, Z0
 	VPADDD       Z5, Z1, Z1
 	VPADDD       Z6, Z2, Z2
@@ -5699,7 +4031,8 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x07, Z5, Z5
 	VPRORD       $0x07, Z6, Z6
 	VPRORD       $0x07, Z7, Z7
-	VPADDD.BCST  12(BX), Z2, Z2
+	VPADDD       384(BX), Z2, Z2
+	VPADDD       192(BX), Z3, Z3
 	VPADDD       Z5, Z0, Z0
 	VPADDD       Z6, Z1, Z1
 	VPADDD       Z7, Z2, Z2
@@ -5724,7 +4057,527 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x0c, Z6, Z6
 	VPRORD       $0x0c, Z7, Z7
 	VPRORD       $0x0c, Z4, Z4
-	VPADDD.BCST  (BX), Z3, Z3
+	VPADDD       64(BX), Z0, Z0
+	VPADDD       Z5, Z0, Z0
+	VPADDD       Z6, Z1, Z1
+	VPADDD       Z7, Z2, Z2
+	VPADDD       Z4, Z3, Z3
+	VPXORD       Z0, Z15, Z15
+	VPXORD       Z1, Z12, Z12
+	VPXORD       Z2, Z13, Z13
+	VPXORD       Z3, Z14, Z14
+	VPRORD       $0x08, Z15, Z15
+	VPRORD       $0x08, Z12, Z12
+	VPRORD       $0x08, Z13, Z13
+	VPRORD       $0x08, Z14, Z14
+	VPADDD       Z15, Z10, Z10
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z13, Z8, Z8
+	VPADDD       Z14, Z9, Z9
+	VPXORD       Z10, Z5, Z5
+	VPXORD       Z11, Z6, Z6
+	VPXORD       Z8, Z7, Z7
+	VPXORD       Z9, Z4, Z4
+	VPRORD       $0x07, Z5, Z5
+	VPRORD       $0x07, Z6, Z6
+	VPRORD       $0x07, Z7, Z7
+	VPRORD       $0x07, Z4, Z4
+	VPADDD       128(BX), Z0, Z0
+	VPADDD       384(BX), Z1, Z1
+	VPADDD       (BX), Z2, Z2
+	VPADDD       Z4, Z0, Z0
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z6, Z2, Z2
+	VPADDD       Z7, Z3, Z3
+	VPXORD       Z0, Z12, Z12
+	VPXORD       Z1, Z13, Z13
+	VPXORD       Z2, Z14, Z14
+	VPXORD       Z3, Z15, Z15
+	VPRORD       $0x10, Z12, Z12
+	VPRORD       $0x10, Z13, Z13
+	VPRORD       $0x10, Z14, Z14
+	VPRORD       $0x10, Z15, Z15
+	VPADDD       Z12, Z8, Z8
+	VPADDD       Z13, Z9, Z9
+	VPADDD       Z14, Z10, Z10
+	VPADDD       Z15, Z11, Z11
+	VPXORD       Z8, Z4, Z4
+	VPXORD       Z9, Z5, Z5
+	VPXORD       Z10, Z6, Z6
+	VPXORD       Z11, Z7, Z7
+	VPRORD       $0x0c, Z4, Z4
+	VPRORD       $0x0c, Z5, Z5
+	VPRORD       $0x0c, Z6, Z6
+	VPRORD       $0x0c, Z7, Z7
+	VPADDD       192(BX), Z3, Z3
+	VPADDD       Z4, Z0, Z0
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z6, Z2, Z2
+	VPADDD       Z7, Z3, Z3
+	VPXORD       Z0, Z12, Z12
+	VPXORD       Z1, Z13, Z13
+	VPXORD       Z2, Z14, Z14
+	VPXORD       Z3, Z15, Z15
+	VPRORD       $0x08, Z12, Z12
+	VPRORD       $0x08, Z13, Z13
+	VPRORD       $0x08, Z14, Z14
+	VPRORD       $0x08, Z15, Z15
+	VPADDD       Z12, Z8, Z8
+	VPADDD       Z13, Z9, Z9
+	VPADDD       Z14, Z10, Z10
+	VPADDD       Z15, Z11, Z11
+	VPXORD       Z8, Z4, Z4
+	VPXORD       Z9, Z5, Z5
+	VPXORD       Z10, Z6, Z6
+	VPXORD       Z11, Z7, Z7
+	VPRORD       $0x07, Z4, Z4
+	VPRORD       $0x07, Z5, Z5
+	VPRORD       $0x07, Z6, Z6
+	VPRORD       $0x07, Z7, Z7
+	VPADDD       256(BX), Z0, Z0
+	VPADDD       448(BX), Z1, Z1
+	VPADDD       64(BX), Z3, Z3
+	VPADDD       Z5, Z0, Z0
+	VPADDD       Z6, Z1, Z1
+	VPADDD       Z7, Z2, Z2
+	VPADDD       Z4, Z3, Z3
+	VPXORD       Z0, Z15, Z15
+	VPXORD       Z1, Z12, Z12
+	VPXORD       Z2, Z13, Z13
+	VPXORD       Z3, Z14, Z14
+	VPRORD       $0x10, Z15, Z15
+	VPRORD       $0x10, Z12, Z12
+	VPRORD       $0x10, Z13, Z13
+	VPRORD       $0x10, Z14, Z14
+	VPADDD       Z15, Z10, Z10
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z13, Z8, Z8
+	VPADDD       Z14, Z9, Z9
+	VPXORD       Z10, Z5, Z5
+	VPXORD       Z11, Z6, Z6
+	VPXORD       Z8, Z7, Z7
+	VPXORD       Z9, Z4, Z4
+	VPRORD       $0x0c, Z5, Z5
+	VPRORD       $0x0c, Z6, Z6
+	VPRORD       $0x0c, Z7, Z7
+	VPRORD       $0x0c, Z4, Z4
+	VPADDD       320(BX), Z1, Z1
+	VPADDD       Z5, Z0, Z0
+	VPADDD       Z6, Z1, Z1
+	VPADDD       Z7, Z2, Z2
+	VPADDD       Z4, Z3, Z3
+	VPXORD       Z0, Z15, Z15
+	VPXORD       Z1, Z12, Z12
+	VPXORD       Z2, Z13, Z13
+	VPXORD       Z3, Z14, Z14
+	VPRORD       $0x08, Z15, Z15
+	VPRORD       $0x08, Z12, Z12
+	VPRORD       $0x08, Z13, Z13
+	VPRORD       $0x08, Z14, Z14
+	VPADDD       Z15, Z10, Z10
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z13, Z8, Z8
+	VPADDD       Z14, Z9, Z9
+	VPXORD       Z10, Z5, Z5
+	VPXORD       Z11, Z6, Z6
+	VPXORD       Z8, Z7, Z7
+	VPXORD       Z9, Z4, Z4
+	VPRORD       $0x07, Z5, Z5
+	VPRORD       $0x07, Z6, Z6
+	VPRORD       $0x07, Z7, Z7
+	VPRORD       $0x07, Z4, Z4
+	VPADDD       64(BX), Z1, Z1
+	VPADDD       256(BX), Z3, Z3
+	VPADDD       Z4, Z0, Z0
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z6, Z2, Z2
+	VPADDD       Z7, Z3, Z3
+	VPXORD       Z0, Z12, Z12
+	VPXORD       Z1, Z13, Z13
+	VPXORD       Z2, Z14, Z14
+	VPXORD       Z3, Z15, Z15
+	VPRORD       $0x10, Z12, Z12
+	VPRORD       $0x10, Z13, Z13
+	VPRORD       $0x10, Z14, Z14
+	VPRORD       $0x10, Z15, Z15
+	VPADDD       Z12, Z8, Z8
+	VPADDD       Z13, Z9, Z9
+	VPADDD       Z14, Z10, Z10
+	VPADDD       Z15, Z11, Z11
+	VPXORD       Z8, Z4, Z4
+	VPXORD       Z9, Z5, Z5
+	VPXORD       Z10, Z6, Z6
+	VPXORD       Z11, Z7, Z7
+	VPRORD       $0x0c, Z4, Z4
+	VPRORD       $0x0c, Z5, Z5
+	VPRORD       $0x0c, Z6, Z6
+	VPRORD       $0x0c, Z7, Z7
+	VPADDD       320(BX), Z0, Z0
+	VPADDD       Z4, Z0, Z0
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z6, Z2, Z2
+	VPADDD       Z7, Z3, Z3
+	VPXORD       Z0, Z12, Z12
+	VPXORD       Z1, Z13, Z13
+	VPXORD       Z2, Z14, Z14
+	VPXORD       Z3, Z15, Z15
+	VPRORD       $0x08, Z12, Z12
+	VPRORD       $0x08, Z13, Z13
+	VPRORD       $0x08, Z14, Z14
+	VPRORD       $0x08, Z15, Z15
+	VPADDD       Z12, Z8, Z8
+	VPADDD       Z13, Z9, Z9
+	VPADDD       Z14, Z10, Z10
+	VPADDD       Z15, Z11, Z11
+	VPXORD       Z8, Z4, Z4
+	VPXORD       Z9, Z5, Z5
+	VPXORD       Z10, Z6, Z6
+	VPXORD       Z11, Z7, Z7
+	VPRORD       $0x07, Z4, Z4
+	VPRORD       $0x07, Z5, Z5
+	VPRORD       $0x07, Z6, Z6
+	VPRORD       $0x07, Z7, Z7
+	VPADDD       (BX), Z0, Z0
+	VPADDD       384(BX), Z1, Z1
+	VPADDD       Z5, Z0, Z0
+	VPADDD       Z6, Z1, Z1
+	VPADDD       Z7, Z2, Z2
+	VPADDD       Z4, Z3, Z3
+	VPXORD       Z0, Z15, Z15
+	VPXORD       Z1, Z12, Z12
+	VPXORD       Z2, Z13, Z13
+	VPXORD       Z3, Z14, Z14
+	VPRORD       $0x10, Z15, Z15
+	VPRORD       $0x10, Z12, Z12
+	VPRORD       $0x10, Z13, Z13
+	VPRORD       $0x10, Z14, Z14
+	VPADDD       Z15, Z10, Z10
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z13, Z8, Z8
+	VPADDD       Z14, Z9, Z9
+	VPXORD       Z10, Z5, Z5
+	VPXORD       Z11, Z6, Z6
+	VPXORD       Z8, Z7, Z7
+	VPXORD       Z9, Z4, Z4
+	VPRORD       $0x0c, Z5, Z5
+	VPRORD       $0x0c, Z6, Z6
+	VPRORD       $0x0c, Z7, Z7
+	VPRORD       $0x0c, Z4, Z4
+	VPADDD       448(BX), Z0, Z0
+	VPADDD       192(BX), Z1, Z1
+	VPADDD       128(BX), Z2, Z2
+	VPADDD       Z5, Z0, Z0
+	VPADDD       Z6, Z1, Z1
+	VPADDD       Z7, Z2, Z2
+	VPADDD       Z4, Z3, Z3
+	VPXORD       Z0, Z15, Z15
+	VPXORD       Z1, Z12, Z12
+	VPXORD       Z2, Z13, Z13
+	VPXORD       Z3, Z14, Z14
+	VPRORD       $0x08, Z15, Z15
+	VPRORD       $0x08, Z12, Z12
+	VPRORD       $0x08, Z13, Z13
+	VPRORD       $0x08, Z14, Z14
+	VPADDD       Z15, Z10, Z10
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z13, Z8, Z8
+	VPADDD       Z14, Z9, Z9
+	VPXORD       Z10, Z5, Z5
+	VPXORD       Z11, Z6, Z6
+	VPXORD       Z8, Z7, Z7
+	VPXORD       Z9, Z4, Z4
+	VPRORD       $0x07, Z5, Z5
+	VPRORD       $0x07, Z6, Z6
+	VPRORD       $0x07, Z7, Z7
+	VPRORD       $0x07, Z4, Z4
+	VPADDD       448(BX), Z1, Z1
+	VPADDD       192(BX), Z3, Z3
+	VPADDD       Z4, Z0, Z0
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z6, Z2, Z2
+	VPADDD       Z7, Z3, Z3
+	VPXORD       Z0, Z12, Z12
+	VPXORD       Z1, Z13, Z13
+	VPXORD       Z2, Z14, Z14
+	VPXORD       Z3, Z15, Z15
+	VPRORD       $0x10, Z12, Z12
+	VPRORD       $0x10, Z13, Z13
+	VPRORD       $0x10, Z14, Z14
+	VPRORD       $0x10, Z15, Z15
+	VPADDD       Z12, Z8, Z8
+	VPADDD       Z13, Z9, Z9
+	VPADDD       Z14, Z10, Z10
+	VPADDD       Z15, Z11, Z11
+	VPXORD       Z8, Z4, Z4
+	VPXORD       Z9, Z5, Z5
+	VPXORD       Z10, Z6, Z6
+	VPXORD       Z11, Z7, Z7
+	VPRORD       $0x0c, Z4, Z4
+	VPRORD       $0x0c, Z5, Z5
+	VPRORD       $0x0c, Z6, Z6
+	VPRORD       $0x0c, Z7, Z7
+	VPADDD       64(BX), Z2, Z2
+	VPADDD       Z4, Z0, Z0
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z6, Z2, Z2
+	VPADDD       Z7, Z3, Z3
+	VPXORD       Z0, Z12, Z12
+	VPXORD       Z1, Z13, Z13
+	VPXORD       Z2, Z14, Z14
+	VPXORD       Z3, Z15, Z15
+	VPRORD       $0x08, Z12, Z12
+	VPRORD       $0x08, Z13, Z13
+	VPRORD       $0x08, Z14, Z14
+	VPRORD       $0x08, Z15, Z15
+	VPADDD       Z12, Z8, Z8
+	VPADDD       Z13, Z9, Z9
+	VPADDD       Z14, Z10, Z10
+	VPADDD       Z15, Z11, Z11
+	VPXORD       Z8, Z4, Z4
+	VPXORD       Z9, Z5, Z5
+	VPXORD       Z10, Z6, Z6
+	VPXORD       Z11, Z7, Z7
+	VPRORD       $0x07, Z4, Z4
+	VPRORD       $0x07, Z5, Z5
+	VPRORD       $0x07, Z6, Z6
+	VPRORD       $0x07, Z7, Z7
+	VPADDD       320(BX), Z0, Z0
+	VPADDD       128(BX), Z3, Z3
+	VPADDD       Z5, Z0, Z0
+	VPADDD       Z6, Z1, Z1
+	VPADDD       Z7, Z2, Z2
+	VPADDD       Z4, Z3, Z3
+	VPXORD       Z0, Z15, Z15
+	VPXORD       Z1, Z12, Z12
+	VPXORD       Z2, Z13, Z13
+	VPXORD       Z3, Z14, Z14
+	VPRORD       $0x10, Z15, Z15
+	VPRORD       $0x10, Z12, Z12
+	VPRORD       $0x10, Z13, Z13
+	VPRORD       $0x10, Z14, Z14
+	VPADDD       Z15, Z10, Z10
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z13, Z8, Z8
+	VPADDD       Z14, Z9, Z9
+	VPXORD       Z10, Z5, Z5
+	VPXORD       Z11, Z6, Z6
+	VPXORD       Z8, Z7, Z7
+	VPXORD       Z9, Z4, Z4
+	VPRORD       $0x0c, Z5, Z5
+	VPRORD       $0x0c, Z6, Z6
+	VPRORD       $0x0c, Z7, Z7
+	VPRORD       $0x0c, Z4, Z4
+	VPADDD       (BX), Z0, Z0
+	VPADDD       256(BX), Z1, Z1
+	VPADDD       384(BX), Z2, Z2
+	VPADDD       Z5, Z0, Z0
+	VPADDD       Z6, Z1, Z1
+	VPADDD       Z7, Z2, Z2
+	VPADDD       Z4, Z3, Z3
+	VPXORD       Z0, Z15, Z15
+	VPXORD       Z1, Z12, Z12
+	VPXORD       Z2, Z13, Z13
+	VPXORD       Z3, Z14, Z14
+	VPRORD       $0x08, Z15, Z15
+	VPRORD       $0x08, Z12, Z12
+	VPRORD       $0x08, Z13, Z13
+	VPRORD       $0x08, Z14, Z14
+	VPADDD       Z15, Z10, Z10
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z13, Z8, Z8
+	VPADDD       Z14, Z9, Z9
+	VPXORD       Z10, Z5, Z5
+	VPXORD       Z11, Z6, Z6
+	VPXORD       Z8, Z7, Z7
+	VPXORD       Z9, Z4, Z4
+	VPRORD       $0x07, Z5, Z5
+	VPRORD       $0x07, Z6, Z6
+	VPRORD       $0x07, Z7, Z7
+	VPRORD       $0x07, Z4, Z4
+	VPADDD       384(BX), Z0, Z0
+	VPADDD       (BX), Z3, Z3
+	VPADDD       Z4, Z0, Z0
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z6, Z2, Z2
+	VPADDD       Z7, Z3, Z3
+	VPXORD       Z0, Z12, Z12
+	VPXORD       Z1, Z13, Z13
+	VPXORD       Z2, Z14, Z14
+	VPXORD       Z3, Z15, Z15
+	VPRORD       $0x10, Z12, Z12
+	VPRORD       $0x10, Z13, Z13
+	VPRORD       $0x10, Z14, Z14
+	VPRORD       $0x10, Z15, Z15
+	VPADDD       Z12, Z8, Z8
+	VPADDD       Z13, Z9, Z9
+	VPADDD       Z14, Z10, Z10
+	VPADDD       Z15, Z11, Z11
+	VPXORD       Z8, Z4, Z4
+	VPXORD       Z9, Z5, Z5
+	VPXORD       Z10, Z6, Z6
+	VPXORD       Z11, Z7, Z7
+	VPRORD       $0x0c, Z4, Z4
+	VPRORD       $0x0c, Z5, Z5
+	VPRORD       $0x0c, Z6, Z6
+	VPRORD       $0x0c, Z7, Z7
+	VPADDD       192(BX), Z2, Z2
+	VPADDD       Z4, Z0, Z0
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z6, Z2, Z2
+	VPADDD       Z7, Z3, Z3
+	VPXORD       Z0, Z12, Z12
+	VPXORD       Z1, Z13, Z13
+	VPXORD       Z2, Z14, Z14
+	VPXORD       Z3, Z15, Z15
+	VPRORD       $0x08, Z12, Z12
+	VPRORD       $0x08, Z13, Z13
+	VPRORD       $0x08, Z14, Z14
+	VPRORD       $0x08, Z15, Z15
+	VPADDD       Z12, Z8, Z8
+	VPADDD       Z13, Z9, Z9
+	VPADDD       Z14, Z10, Z10
+	VPADDD       Z15, Z11, Z11
+	VPXORD       Z8, Z4, Z4
+	VPXORD       Z9, Z5, Z5
+	VPXORD       Z10, Z6, Z6
+	VPXORD       Z11, Z7, Z7
+	VPRORD       $0x07, Z4, Z4
+	VPRORD       $0x07, Z5, Z5
+	VPRORD       $0x07, Z6, Z6
+	VPRORD       $0x07, Z7, Z7
+	VPADDD       64(BX), Z2, Z2
+	VPADDD       Z5, Z0, Z0
+	VPADDD       Z6, Z1, Z1
+	VPADDD       Z7, Z2, Z2
+	VPADDD       Z4, Z3, Z3
+	VPXORD       Z0, Z15, Z15
+	VPXORD       Z1, Z12, Z12
+	VPXORD       Z2, Z13, Z13
+	VPXORD       Z3, Z14, Z14
+	VPRORD       $0x10, Z15, Z15
+	VPRORD       $0x10, Z12, Z12
+	VPRORD       $0x10, Z13, Z13
+	VPRORD       $0x10, Z14, Z14
+	VPADDD       Z15, Z10, Z10
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z13, Z8, Z8
+	VPADDD       Z14, Z9, Z9
+	VPXORD       Z10, Z5, Z5
+	VPXORD       Z11, Z6, Z6
+	VPXORD       Z8, Z7, Z7
+	VPXORD       Z9, Z4, Z4
+	VPRORD       $0x0c, Z5, Z5
+	VPRORD       $0x0c, Z6, Z6
+	VPRORD       $0x0c, Z7, Z7
+	VPRORD       $0x0c, Z4, Z4
+	VPADDD       128(BX), Z0, Z0
+	VPADDD       448(BX), Z1, Z1
+	VPADDD       256(BX), Z2, Z2
+	VPADDD       320(BX), Z3, Z3
+	VPADDD       Z5, Z0, Z0
+	VPADDD       Z6, Z1, Z1
+	VPADDD       Z7, Z2, Z2
+	VPADDD       Z4, Z3, Z3
+	VPXORD       Z0, Z15, Z15
+	VPXORD       Z1, Z12, Z12
+	VPXORD       Z2, Z13, Z13
+	VPXORD       Z3, Z14, Z14
+	VPRORD       $0x08, Z15, Z15
+	VPRORD       $0x08, Z12, Z12
+	VPRORD       $0x08, Z13, Z13
+	VPRORD       $0x08, Z14, Z14
+	VPADDD       Z15, Z10, Z10
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z13, Z8, Z8
+	VPADDD       Z14, Z9, Z9
+	VPXORD       Z10, Z5, Z5
+	VPXORD       Z11, Z6, Z6
+	VPXORD       Z8, Z7, Z7
+	VPXORD       Z9, Z4, Z4
+	VPRORD       $0x07, Z5, Z5
+	VPRORD       $0x07, Z6, Z6
+	VPRORD       $0x07, Z7, Z7
+	VPRORD       $0x07, Z4, Z4
+	VPADDD       448(BX), Z2, Z2
+	VPADDD       64(BX), Z3, Z3
+	VPADDD       Z4, Z0, Z0
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z6, Z2, Z2
+	VPADDD       Z7, Z3, Z3
+	VPXORD       Z0, Z12, Z12
+	VPXORD       Z1, Z13, Z13
+	VPXORD       Z2, Z14, Z14
+	VPXORD       Z3, Z15, Z15
+	VPRORD       $0x10, Z12, Z12
+	VPRORD       $0x10, Z13, Z13
+	VPRORD       $0x10, Z14, Z14
+	VPRORD       $0x10, Z15, Z15
+	VPADDD       Z12, Z8, Z8
+	VPADDD       Z13, Z9, Z9
+	VPADDD       Z14, Z10, Z10
+	VPADDD       Z15, Z11, Z11
+	VPXORD       Z8, Z4, Z4
+	VPXORD       Z9, Z5, Z5
+	VPXORD       Z10, Z6, Z6
+	VPXORD       Z11, Z7, Z7
+	VPRORD       $0x0c, Z4, Z4
+	VPRORD       $0x0c, Z5, Z5
+	VPRORD       $0x0c, Z6, Z6
+	VPRORD       $0x0c, Z7, Z7
+	VPADDD       128(BX), Z0, Z0
+	VPADDD       256(BX), Z1, Z1
+	VPADDD       384(BX), Z2, Z2
+	VPADDD       320(BX), Z3, Z3
+	VPADDD       Z4, Z0, Z0
+	VPADDD       Z5, Z1, Z1
+	VPADDD       Z6, Z2, Z2
+	VPADDD       Z7, Z3, Z3
+	VPXORD       Z0, Z12, Z12
+	VPXORD       Z1, Z13, Z13
+	VPXORD       Z2, Z14, Z14
+	VPXORD       Z3, Z15, Z15
+	VPRORD       $0x08, Z12, Z12
+	VPRORD       $0x08, Z13, Z13
+	VPRORD       $0x08, Z14, Z14
+	VPRORD       $0x08, Z15, Z15
+	VPADDD       Z12, Z8, Z8
+	VPADDD       Z13, Z9, Z9
+	VPADDD       Z14, Z10, Z10
+	VPADDD       Z15, Z11, Z11
+	VPXORD       Z8, Z4, Z4
+	VPXORD       Z9, Z5, Z5
+	VPXORD       Z10, Z6, Z6
+	VPXORD       Z11, Z7, Z7
+	VPRORD       $0x07, Z4, Z4
+	VPRORD       $0x07, Z5, Z5
+	VPRORD       $0x07, Z6, Z6
+	VPRORD       $0x07, Z7, Z7
+	VPADDD       192(BX), Z2, Z2
+	VPADDD       Z5, Z0, Z0
+	VPADDD       Z6, Z1, Z1
+	VPADDD       Z7, Z2, Z2
+	VPADDD       Z4, Z3, Z3
+	VPXORD       Z0, Z15, Z15
+	VPXORD       Z1, Z12, Z12
+	VPXORD       Z2, Z13, Z13
+	VPXORD       Z3, Z14, Z14
+	VPRORD       $0x10, Z15, Z15
+	VPRORD       $0x10, Z12, Z12
+	VPRORD       $0x10, Z13, Z13
+	VPRORD       $0x10, Z14, Z14
+	VPADDD       Z15, Z10, Z10
+	VPADDD       Z12, Z11, Z11
+	VPADDD       Z13, Z8, Z8
+	VPADDD       Z14, Z9, Z9
+	VPXORD       Z10, Z5, Z5
+	VPXORD       Z11, Z6, Z6
+	VPXORD       Z8, Z7, Z7
+	VPXORD       Z9, Z4, Z4
+	VPRORD       $0x0c, Z5, Z5
+	VPRORD       $0x0c, Z6, Z6
+	VPRORD       $0x0c, Z7, Z7
+	VPRORD       $0x0c, Z4, Z4
+	VPADDD       (BX), Z3, Z3
 	VPADDD       Z5, Z0, Z0
 	VPADDD       Z6, Z1, Z1
 	VPADDD       Z7, Z2, Z2
@@ -5750,22 +4603,22 @@ TEXT ·blake2sTrialsAVX512(SB), NOSPLIT, $512-44
 	VPRORD       $0x07, Z7, Z7
 	VPRORD       $0x07, Z4, Z4
 	VPXORD       Z8, Z0, Z0
-	VPXORD       (SP), Z0, Z0
+	VPXORD       (DX), Z0, Z0
 	VMOVDQU32    Z0, (AX)
 	VPXORD       Z9, Z1, Z1
-	VPXORD       64(SP), Z1, Z1
+	VPXORD       64(DX), Z1, Z1
 	VMOVDQU32    Z1, 64(AX)
 	VPXORD       Z10, Z2, Z2
-	VPXORD       128(SP), Z2, Z2
+	VPXORD       128(DX), Z2, Z2
 	VMOVDQU32    Z2, 128(AX)
 	VPXORD       Z11, Z3, Z3
-	VPXORD       192(SP), Z3, Z3
+	VPXORD       192(DX), Z3, Z3
 	VMOVDQU32    Z3, 192(AX)
 	VPXORD       Z12, Z4, Z4
-	VPXORD       256(SP), Z4, Z4
+	VPXORD       256(DX), Z4, Z4
 	VMOVDQU32    Z4, 256(AX)
 	VPXORD       Z13, Z5, Z5
-	VPXORD       320(SP), Z5, Z5
+	VPXORD       320(DX), Z5, Z5
 	VMOVDQU32    Z5, 320(AX)
 	VPBROADCASTD (SI), Z0
 	VPBROADCASTD 4(SI), Z1
@@ -8140,12 +6993,12 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
+	VPADDD       Y15, Y14, Y15
 	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8182,7 +7035,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8217,7 +7070,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8254,7 +7107,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8293,7 +7146,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8330,7 +7183,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8365,7 +7218,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8402,7 +7255,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8441,7 +7294,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8478,7 +7331,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8513,7 +7366,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8550,7 +7403,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8589,7 +7442,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8626,7 +7479,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8661,7 +7514,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8698,7 +7551,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8737,7 +7590,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8774,7 +7627,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8809,7 +7662,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8846,7 +7699,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -8885,7 +7738,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8922,7 +7775,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -8957,7 +7810,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -8994,7 +7847,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9033,7 +7886,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9070,7 +7923,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9105,7 +7958,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9142,7 +7995,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9181,7 +8034,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9218,7 +8071,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9253,7 +8106,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9290,7 +8143,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9329,7 +8182,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9366,7 +8219,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9401,7 +8254,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9438,7 +8291,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9477,7 +8330,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9514,7 +8367,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9549,7 +8402,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9586,7 +8439,7 @@ TEXT ·blake2sAbsorbAVX2(SB), NOSPLIT, $64-32
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9676,12 +8529,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
+	VPADDD       Y15, Y14, Y15
 	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9718,7 +8571,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9751,7 +8604,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9786,7 +8639,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9823,7 +8676,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9859,7 +8712,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -9894,7 +8747,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -9929,7 +8782,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -9966,7 +8819,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10001,7 +8854,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10036,7 +8889,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -10072,7 +8925,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -10110,7 +8963,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10145,7 +8998,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10178,7 +9031,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -10215,7 +9068,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -10253,7 +9106,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10289,7 +9142,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10323,7 +9176,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -10358,7 +9211,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -10396,7 +9249,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10432,7 +9285,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10466,7 +9319,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -10501,7 +9354,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -10538,7 +9391,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10573,7 +9426,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10608,7 +9461,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -10644,7 +9497,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -10681,7 +9534,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10717,7 +9570,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10750,7 +9603,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -10787,7 +9640,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -10825,7 +9678,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10861,7 +9714,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -10894,7 +9747,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -10930,7 +9783,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -10969,7 +9822,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11005,7 +9858,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11038,7 +9891,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -11182,12 +10035,12 @@ level:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
+	VPADDD       Y15, Y14, Y15
 	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11224,7 +10077,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11259,7 +10112,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -11296,7 +10149,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -11335,7 +10188,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11372,7 +10225,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11407,7 +10260,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -11443,7 +10296,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -11482,7 +10335,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11518,7 +10371,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11553,7 +10406,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -11590,7 +10443,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -11629,7 +10482,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11666,7 +10519,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11700,7 +10553,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -11737,7 +10590,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -11775,7 +10628,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11812,7 +10665,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11847,7 +10700,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -11884,7 +10737,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -11922,7 +10775,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11959,7 +10812,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -11994,7 +10847,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -12031,7 +10884,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -12070,7 +10923,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -12107,7 +10960,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -12142,7 +10995,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -12178,7 +11031,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -12217,7 +11070,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -12254,7 +11107,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -12288,7 +11141,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -12325,7 +11178,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -12364,7 +11217,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -12401,7 +11254,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -12436,7 +11289,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -12472,7 +11325,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -12511,7 +11364,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -12547,7 +11400,7 @@ level:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -12582,7 +11435,7 @@ level:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -12640,1688 +11493,32 @@ level:
 	VZEROUPPER
 	RET
 
-// func blake2sTrialsAVX2(suffix *[6][16]uint32, digest *[4][16]uint32, first *[16]uint32, second *[8]uint32, prefix *[8]uint32, trial uint32, offset uint64)
+// func blake2sTrialsAVX2(suffix *[6][16]uint32, digest *[4][16]uint32, begun *[8][16]uint32, second *[8][16]uint32, prefix *[8]uint32, offset uint64)
 // Requires: AVX, AVX2
-TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
+TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $64-48
 	LEAQ         31(SP), AX
 	ANDQ         $-32, AX
 	MOVQ         suffix+0(FP), CX
-	MOVQ         offset+48(FP), DX
+	MOVQ         offset+40(FP), DX
 	ADDQ         DX, CX
 	MOVQ         digest+8(FP), DX
-	MOVQ         offset+48(FP), BX
+	MOVQ         offset+40(FP), BX
 	ADDQ         BX, DX
-	MOVQ         first+16(FP), BX
+	MOVQ         begun+16(FP), BX
+	MOVQ         offset+40(FP), SI
+	ADDQ         SI, BX
 	MOVQ         second+24(FP), SI
+	MOVQ         offset+40(FP), DI
+	ADDQ         DI, SI
 	MOVQ         prefix+32(FP), DI
-	MOVL         trial+40(FP), R8
-	VMOVD        R8, X0
-	VPBROADCASTD X0, Y0
-	LEAQ         blake2sTable<>+128(SB), R8
-	MOVQ         offset+48(FP), R9
-	ADDQ         R9, R8
-	VPADDD       (R8), Y0, Y0
-	VMOVDQU      Y0, 64(SP)
-	VPBROADCASTD blake2sTable<>+0(SB), Y0
-	VPBROADCASTD blake2sTable<>+32(SB), Y8
-	VPBROADCASTD blake2sTable<>+4(SB), Y1
-	VPBROADCASTD blake2sTable<>+36(SB), Y9
-	VPBROADCASTD blake2sTable<>+8(SB), Y2
-	VPBROADCASTD blake2sTable<>+40(SB), Y10
-	VPBROADCASTD blake2sTable<>+12(SB), Y3
-	VPBROADCASTD blake2sTable<>+44(SB), Y15
-	VMOVDQU      Y15, (AX)
-	VPBROADCASTD blake2sTable<>+16(SB), Y4
-	VPBROADCASTD blake2sTable<>+48(SB), Y11
-	VPBROADCASTD blake2sTable<>+20(SB), Y5
-	VPBROADCASTD blake2sTable<>+52(SB), Y12
-	VPBROADCASTD blake2sTable<>+24(SB), Y6
-	VPBROADCASTD blake2sTable<>+56(SB), Y13
-	VPBROADCASTD blake2sTable<>+28(SB), Y7
-	VPBROADCASTD blake2sTable<>+60(SB), Y14
-	VPBROADCASTD blake2sTable<>+68(SB), Y11
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       64(SP), Y0, Y0
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 32(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 40(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 48(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 56(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 36(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 44(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 52(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 60(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 56(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 36(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 52(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 40(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 32(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 60(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPADDD       64(SP), Y0, Y0
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 44(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 48(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 44(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 48(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 60(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 32(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 52(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 40(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 36(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 56(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       64(SP), Y2, Y2
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 52(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 44(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 36(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPADDD       64(SP), Y1, Y1
-	VPBROADCASTD 48(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 56(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 60(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 40(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 32(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 36(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 40(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 60(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 56(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 44(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPADDD       64(SP), Y0, Y0
-	VPBROADCASTD 48(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 32(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 52(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 32(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 48(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 40(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 44(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 60(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       64(SP), Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 52(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 56(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 36(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 48(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPADDD       64(SP), Y1, Y1
-	VPBROADCASTD 56(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 60(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 52(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 40(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 36(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 32(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 44(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 52(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 48(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 44(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 56(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       64(SP), Y2, Y2
-	VPBROADCASTD 36(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 60(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 32(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 40(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 56(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 44(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 60(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 36(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 32(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 48(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 52(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPADDD       64(SP), Y2, Y2
-	VPBROADCASTD 40(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 40(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 32(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 28(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPADDD       64(SP), Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 16(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 24(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 20(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y4, Y0, Y0
-	VPADDD       Y5, Y1, Y1
-	VPADDD       Y6, Y2, Y2
-	VPADDD       Y7, Y3, Y3
-	VPXOR        Y0, Y11, Y11
-	VPXOR        Y1, Y12, Y12
-	VPXOR        Y2, Y13, Y13
-	VPXOR        Y3, Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPADDD       Y11, Y8, Y8
-	VPADDD       Y12, Y9, Y9
-	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
-	VMOVDQU      Y15, (AX)
-	VPXOR        Y8, Y4, Y4
-	VPXOR        Y9, Y5, Y5
-	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 60(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 36(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 12(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 52(BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+192(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+192(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+192(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+192(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x14, Y5, Y15
-	VPSRLD       $0x0c, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x14, Y6, Y15
-	VPSRLD       $0x0c, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x14, Y7, Y15
-	VPSRLD       $0x0c, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x14, Y4, Y15
-	VPSRLD       $0x0c, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 44(BX), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 56(BX), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 48(BX), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD (BX), Y15
-	VPADDD       Y15, Y3, Y3
-	VPADDD       Y5, Y0, Y0
-	VPADDD       Y6, Y1, Y1
-	VPADDD       Y7, Y2, Y2
-	VPADDD       Y4, Y3, Y3
-	VPXOR        Y0, Y14, Y14
-	VPXOR        Y1, Y11, Y11
-	VPXOR        Y2, Y12, Y12
-	VPXOR        Y3, Y13, Y13
-	VPSHUFB      blake2sTable<>+224(SB), Y14, Y14
-	VPSHUFB      blake2sTable<>+224(SB), Y11, Y11
-	VPSHUFB      blake2sTable<>+224(SB), Y12, Y12
-	VPSHUFB      blake2sTable<>+224(SB), Y13, Y13
-	VPADDD       Y14, Y10, Y10
-	VPADDD       (AX), Y11, Y15
-	VMOVDQU      Y15, (AX)
-	VPADDD       Y12, Y8, Y8
-	VPADDD       Y13, Y9, Y9
-	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
-	VPXOR        Y8, Y7, Y7
-	VPXOR        Y9, Y4, Y4
-	VPSLLD       $0x19, Y5, Y15
-	VPSRLD       $0x07, Y5, Y5
-	VPOR         Y15, Y5, Y5
-	VPSLLD       $0x19, Y6, Y15
-	VPSRLD       $0x07, Y6, Y6
-	VPOR         Y15, Y6, Y6
-	VPSLLD       $0x19, Y7, Y15
-	VPSRLD       $0x07, Y7, Y7
-	VPOR         Y15, Y7, Y7
-	VPSLLD       $0x19, Y4, Y15
-	VPSRLD       $0x07, Y4, Y4
-	VPOR         Y15, Y4, Y4
-	VPXOR        Y8, Y0, Y0
-	VPBROADCASTD blake2sTable<>+0(SB), Y15
-	VPXOR        Y15, Y0, Y0
-	VMOVDQU      Y0, 64(SP)
-	VPXOR        Y9, Y1, Y1
-	VPBROADCASTD blake2sTable<>+4(SB), Y15
-	VPXOR        Y15, Y1, Y1
-	VMOVDQU      Y1, 128(SP)
-	VPXOR        Y10, Y2, Y2
-	VPBROADCASTD blake2sTable<>+8(SB), Y15
-	VPXOR        Y15, Y2, Y2
-	VMOVDQU      Y2, 192(SP)
-	VPXOR        (AX), Y3, Y3
-	VPBROADCASTD blake2sTable<>+12(SB), Y15
-	VPXOR        Y15, Y3, Y3
-	VMOVDQU      Y3, 256(SP)
-	VPXOR        Y11, Y4, Y4
-	VPBROADCASTD blake2sTable<>+16(SB), Y15
-	VPXOR        Y15, Y4, Y4
-	VMOVDQU      Y4, 320(SP)
-	VPXOR        Y12, Y5, Y5
-	VPBROADCASTD blake2sTable<>+20(SB), Y15
-	VPXOR        Y15, Y5, Y5
-	VMOVDQU      Y5, 384(SP)
-	VPXOR        Y13, Y6, Y6
-	VPBROADCASTD blake2sTable<>+24(SB), Y15
-	VPXOR        Y15, Y6, Y6
-	VMOVDQU      Y6, 448(SP)
-	VPXOR        Y14, Y7, Y7
-	VPBROADCASTD blake2sTable<>+28(SB), Y15
-	VPXOR        Y15, Y7, Y7
-	VMOVDQU      Y7, 512(SP)
+	VMOVDQU      (BX), Y0
+	VMOVDQU      64(BX), Y1
+	VMOVDQU      128(BX), Y2
+	VMOVDQU      192(BX), Y3
+	VMOVDQU      256(BX), Y4
+	VMOVDQU      320(BX), Y5
+	VMOVDQU      384(BX), Y6
+	VMOVDQU      448(BX), Y7
 	VPBROADCASTD blake2sTable<>+32(SB), Y8
 	VPBROADCASTD blake2sTable<>+36(SB), Y9
 	VPBROADCASTD blake2sTable<>+40(SB), Y10
@@ -14333,14 +11530,10 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPBROADCASTD blake2sTable<>+60(SB), Y14
 	VPBROADCASTD blake2sTable<>+72(SB), Y11
 	VPBROADCASTD blake2sTable<>+76(SB), Y13
-	VPBROADCASTD (SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 8(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(SI), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 24(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       (SI), Y0, Y0
+	VPADDD       128(SI), Y1, Y1
+	VPADDD       256(SI), Y2, Y2
+	VPADDD       384(SI), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -14356,12 +11549,12 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
+	VPADDD       Y15, Y14, Y15
 	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -14374,14 +11567,10 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 4(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 20(SI), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 28(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       64(SI), Y0, Y0
+	VPADDD       192(SI), Y1, Y1
+	VPADDD       320(SI), Y2, Y2
+	VPADDD       448(SI), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -14402,7 +11591,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -14433,7 +11622,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -14466,7 +11655,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -14481,8 +11670,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 16(SI), Y15
-	VPADDD       Y15, Y1, Y1
+	VPADDD       256(SI), Y1, Y1
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -14503,7 +11691,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -14516,8 +11704,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 24(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       384(SI), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -14538,7 +11725,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -14551,12 +11738,9 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 4(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD (SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 20(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       64(SI), Y0, Y0
+	VPADDD       (SI), Y1, Y1
+	VPADDD       320(SI), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -14575,7 +11759,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -14590,12 +11774,9 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 8(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 28(SI), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       128(SI), Y1, Y1
+	VPADDD       448(SI), Y2, Y2
+	VPADDD       192(SI), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -14614,7 +11795,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -14629,8 +11810,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 20(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       320(SI), Y2, Y2
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -14651,7 +11831,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -14664,10 +11844,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD (SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 8(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       (SI), Y1, Y1
+	VPADDD       128(SI), Y2, Y2
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -14688,7 +11866,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -14701,10 +11879,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 12(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 28(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       192(SI), Y1, Y1
+	VPADDD       448(SI), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -14723,7 +11899,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -14738,12 +11914,9 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 4(SI), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 16(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       384(SI), Y1, Y1
+	VPADDD       64(SI), Y2, Y2
+	VPADDD       256(SI), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -14762,7 +11935,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -14777,10 +11950,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(SI), Y15
-	VPADDD       Y15, Y1, Y1
+	VPADDD       448(SI), Y0, Y0
+	VPADDD       192(SI), Y1, Y1
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -14801,7 +11972,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -14814,8 +11985,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 4(SI), Y15
-	VPADDD       Y15, Y1, Y1
+	VPADDD       64(SI), Y1, Y1
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -14836,7 +12006,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -14849,12 +12019,9 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 8(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 20(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       128(SI), Y0, Y0
+	VPADDD       320(SI), Y1, Y1
+	VPADDD       256(SI), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -14873,7 +12040,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -14888,10 +12055,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD (SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       384(SI), Y0, Y0
+	VPADDD       (SI), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -14910,7 +12075,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -14925,10 +12090,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 20(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 8(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       320(SI), Y1, Y1
+	VPADDD       128(SI), Y2, Y2
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -14949,7 +12112,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -14962,12 +12125,9 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD (SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       (SI), Y0, Y0
+	VPADDD       448(SI), Y1, Y1
+	VPADDD       256(SI), Y2, Y2
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -14988,7 +12148,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15001,10 +12161,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 24(SI), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 12(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       384(SI), Y2, Y2
+	VPADDD       192(SI), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15023,7 +12181,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -15038,8 +12196,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 4(SI), Y15
-	VPADDD       Y15, Y0, Y0
+	VPADDD       64(SI), Y0, Y0
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15058,7 +12215,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -15073,12 +12230,9 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 8(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 24(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD (SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       128(SI), Y0, Y0
+	VPADDD       384(SI), Y1, Y1
+	VPADDD       (SI), Y2, Y2
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -15099,7 +12253,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15112,8 +12266,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 12(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       192(SI), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -15134,7 +12287,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15147,12 +12300,9 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 16(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 4(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       256(SI), Y0, Y0
+	VPADDD       448(SI), Y1, Y1
+	VPADDD       64(SI), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15171,7 +12321,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -15186,8 +12336,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 20(SI), Y15
-	VPADDD       Y15, Y1, Y1
+	VPADDD       320(SI), Y1, Y1
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15206,7 +12355,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -15221,10 +12370,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 4(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       64(SI), Y1, Y1
+	VPADDD       256(SI), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -15245,7 +12392,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15258,8 +12405,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 20(SI), Y15
-	VPADDD       Y15, Y0, Y0
+	VPADDD       320(SI), Y0, Y0
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -15280,7 +12426,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15293,10 +12439,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD (SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 24(SI), Y15
-	VPADDD       Y15, Y1, Y1
+	VPADDD       (SI), Y0, Y0
+	VPADDD       384(SI), Y1, Y1
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15315,7 +12459,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -15330,12 +12474,9 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 12(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 8(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       448(SI), Y0, Y0
+	VPADDD       192(SI), Y1, Y1
+	VPADDD       128(SI), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15354,7 +12495,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -15369,10 +12510,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 12(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       448(SI), Y1, Y1
+	VPADDD       192(SI), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -15393,7 +12532,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15406,8 +12545,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 4(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       64(SI), Y2, Y2
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -15428,7 +12566,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15441,10 +12579,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 20(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 8(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       320(SI), Y0, Y0
+	VPADDD       128(SI), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15463,7 +12599,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -15478,12 +12614,9 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD (SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 16(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 24(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       (SI), Y0, Y0
+	VPADDD       256(SI), Y1, Y1
+	VPADDD       384(SI), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15502,7 +12635,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -15517,10 +12650,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 24(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD (SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       384(SI), Y0, Y0
+	VPADDD       (SI), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -15541,7 +12672,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15554,8 +12685,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 12(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       192(SI), Y2, Y2
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -15576,7 +12706,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15589,8 +12719,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 4(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       64(SI), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15609,7 +12738,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -15624,14 +12753,10 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 8(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 28(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 16(SI), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 20(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       128(SI), Y0, Y0
+	VPADDD       448(SI), Y1, Y1
+	VPADDD       256(SI), Y2, Y2
+	VPADDD       320(SI), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15650,7 +12775,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -15665,10 +12790,8 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD 28(SI), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 4(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       448(SI), Y2, Y2
+	VPADDD       64(SI), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -15689,7 +12812,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15702,14 +12825,10 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y7, Y15
 	VPSRLD       $0x0c, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 8(SI), Y15
-	VPADDD       Y15, Y0, Y0
-	VPBROADCASTD 16(SI), Y15
-	VPADDD       Y15, Y1, Y1
-	VPBROADCASTD 24(SI), Y15
-	VPADDD       Y15, Y2, Y2
-	VPBROADCASTD 20(SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       128(SI), Y0, Y0
+	VPADDD       256(SI), Y1, Y1
+	VPADDD       384(SI), Y2, Y2
+	VPADDD       320(SI), Y3, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y5, Y1, Y1
 	VPADDD       Y6, Y2, Y2
@@ -15730,7 +12849,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15743,8 +12862,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x19, Y7, Y15
 	VPSRLD       $0x07, Y7, Y7
 	VPOR         Y15, Y7, Y7
-	VPBROADCASTD 12(SI), Y15
-	VPADDD       Y15, Y2, Y2
+	VPADDD       192(SI), Y2, Y2
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15763,7 +12881,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -15778,8 +12896,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
-	VPBROADCASTD (SI), Y15
-	VPADDD       Y15, Y3, Y3
+	VPADDD       (SI), Y3, Y3
 	VPADDD       Y5, Y0, Y0
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y7, Y2, Y2
@@ -15798,7 +12915,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -15814,22 +12931,22 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
 	VPXOR        Y8, Y0, Y0
-	VPXOR        64(SP), Y0, Y0
+	VPXOR        (BX), Y0, Y0
 	VMOVDQU      Y0, (CX)
 	VPXOR        Y9, Y1, Y1
-	VPXOR        128(SP), Y1, Y1
+	VPXOR        64(BX), Y1, Y1
 	VMOVDQU      Y1, 64(CX)
 	VPXOR        Y10, Y2, Y2
-	VPXOR        192(SP), Y2, Y2
+	VPXOR        128(BX), Y2, Y2
 	VMOVDQU      Y2, 128(CX)
 	VPXOR        (AX), Y3, Y3
-	VPXOR        256(SP), Y3, Y3
+	VPXOR        192(BX), Y3, Y3
 	VMOVDQU      Y3, 192(CX)
 	VPXOR        Y11, Y4, Y4
-	VPXOR        320(SP), Y4, Y4
+	VPXOR        256(BX), Y4, Y4
 	VMOVDQU      Y4, 256(CX)
 	VPXOR        Y12, Y5, Y5
-	VPXOR        384(SP), Y5, Y5
+	VPXOR        320(BX), Y5, Y5
 	VMOVDQU      Y5, 320(CX)
 	VPBROADCASTD (DI), Y0
 	VPBROADCASTD 4(DI), Y1
@@ -15868,12 +12985,12 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
+	VPADDD       Y15, Y14, Y15
 	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15909,7 +13026,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -15940,7 +13057,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -15973,7 +13090,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -16009,7 +13126,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16042,7 +13159,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16076,7 +13193,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -16111,7 +13228,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -16147,7 +13264,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16182,7 +13299,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16214,7 +13331,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -16249,7 +13366,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -16285,7 +13402,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16319,7 +13436,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16353,7 +13470,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -16387,7 +13504,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -16424,7 +13541,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16459,7 +13576,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16491,7 +13608,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -16525,7 +13642,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -16562,7 +13679,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16596,7 +13713,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16629,7 +13746,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -16663,7 +13780,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -16700,7 +13817,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16734,7 +13851,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16766,7 +13883,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -16801,7 +13918,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -16837,7 +13954,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16871,7 +13988,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -16904,7 +14021,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -16939,7 +14056,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -16975,7 +14092,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17009,7 +14126,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17041,7 +14158,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -17077,7 +14194,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -17113,7 +14230,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17149,7 +14266,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17181,7 +14298,7 @@ TEXT ·blake2sTrialsAVX2(SB), NOSPLIT, $576-56
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -17398,12 +14515,12 @@ step:
 	VPADDD       Y11, Y8, Y8
 	VPADDD       Y12, Y9, Y9
 	VPADDD       Y13, Y10, Y10
-	VPADDD       (AX), Y14, Y15
+	VPADDD       Y15, Y14, Y15
 	VMOVDQU      Y15, (AX)
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17440,7 +14557,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17473,7 +14590,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -17508,7 +14625,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -17545,7 +14662,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17581,7 +14698,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17616,7 +14733,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -17651,7 +14768,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -17688,7 +14805,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17723,7 +14840,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17758,7 +14875,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -17794,7 +14911,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -17832,7 +14949,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17867,7 +14984,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -17900,7 +15017,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -17937,7 +15054,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -17975,7 +15092,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18011,7 +15128,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18045,7 +15162,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -18080,7 +15197,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -18118,7 +15235,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18154,7 +15271,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18188,7 +15305,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -18223,7 +15340,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -18260,7 +15377,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18295,7 +15412,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18330,7 +15447,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -18366,7 +15483,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -18403,7 +15520,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18439,7 +15556,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18472,7 +15589,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -18509,7 +15626,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -18547,7 +15664,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18583,7 +15700,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18616,7 +15733,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15
@@ -18652,7 +15769,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x19, Y5, Y15
@@ -18691,7 +15808,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x14, Y4, Y15
 	VPSRLD       $0x0c, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18727,7 +15844,7 @@ step:
 	VPXOR        Y8, Y4, Y4
 	VPXOR        Y9, Y5, Y5
 	VPXOR        Y10, Y6, Y6
-	VPXOR        (AX), Y7, Y7
+	VPXOR        Y15, Y7, Y7
 	VPSLLD       $0x19, Y4, Y15
 	VPSRLD       $0x07, Y4, Y4
 	VPOR         Y15, Y4, Y4
@@ -18760,7 +15877,7 @@ step:
 	VPADDD       Y12, Y8, Y8
 	VPADDD       Y13, Y9, Y9
 	VPXOR        Y10, Y5, Y5
-	VPXOR        (AX), Y6, Y6
+	VPXOR        Y15, Y6, Y6
 	VPXOR        Y8, Y7, Y7
 	VPXOR        Y9, Y4, Y4
 	VPSLLD       $0x14, Y5, Y15

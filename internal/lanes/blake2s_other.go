@@ -10,7 +10,7 @@ const noWideKernel = "lanes: a call to a kernel that is not there"
 func absorbWide(Path, *Blake2sStates, *Blake2sWide, uint32, bool, LaneSet) { panic(noWideKernel) }
 func walkWide(Path, *Blake2sWide, int, LaneSet)                            { panic(noWideKernel) }
 func climbWide(Path, *Blake2sWide, []Blake2sRow, LaneSet)                  { panic(noWideKernel) }
-func tryWide(Path, *Blake2sOutcome, *Blake2sTrials, uint32)                { panic(noWideKernel) }
+func tryWide(Path, *Blake2sOutcome, *Blake2sTrials, *Blake2sStates)        { panic(noWideKernel) }
 
 // gathersWide says the same of the call that moves bytes.
 func gathersWide(Path, LaneSet) bool { return false }

@@ -22,12 +22,11 @@ func blake2sWalkAVX512(m *[16][16]uint32, steps uint64)
 //go:noescape
 func blake2sClimbAVX512(m *[16][16]uint32, siblings *[4][16]uint32, levels uint64)
 
-// blake2sTrialsAVX512 makes the trials from number trial on, one a lane. The digest of the block first, with the
-// number of the trial for word 1, and of the 8 words second is cut to 24 bytes, suffix. These, as the end of a message
-// of 96 bytes, and the state prefix give digest. Word 2 of first is taken to be zero.
+// blake2sTrialsAVX512 makes trials, one a lane. The digest that the state begun, of 64 bytes, and the 8 words
+// second give is cut to 24 bytes, suffix. These, as the end of a message of 96 bytes, and the state prefix give digest.
 //
 //go:noescape
-func blake2sTrialsAVX512(suffix *[6][16]uint32, digest *[4][16]uint32, first *[16]uint32, second *[8]uint32, prefix *[8]uint32, trial uint32)
+func blake2sTrialsAVX512(suffix *[6][16]uint32, digest *[4][16]uint32, begun *[8][16]uint32, second *[8][16]uint32, prefix *[8]uint32)
 
 // blake2sGatherAVX512 sets count times four rows, at least once: each lane to 16 bytes, of which those of the next
 // rows lie behind and those of the next lane stride bytes further on.
@@ -58,12 +57,11 @@ func blake2sWalkAVX2(m *[16][16]uint32, steps uint64, offset uint64)
 //go:noescape
 func blake2sClimbAVX2(m *[16][16]uint32, siblings *[4][16]uint32, levels uint64, offset uint64)
 
-// blake2sTrialsAVX2 makes the trials from number trial on, one a lane. The digest of the block first, with the
-// number of the trial for word 1, and of the 8 words second is cut to 24 bytes, suffix. These, as the end of a message
-// of 96 bytes, and the state prefix give digest. Word 2 of first is taken to be zero.
+// blake2sTrialsAVX2 makes trials, one a lane. The digest that the state begun, of 64 bytes, and the 8 words
+// second give is cut to 24 bytes, suffix. These, as the end of a message of 96 bytes, and the state prefix give digest.
 //
 //go:noescape
-func blake2sTrialsAVX2(suffix *[6][16]uint32, digest *[4][16]uint32, first *[16]uint32, second *[8]uint32, prefix *[8]uint32, trial uint32, offset uint64)
+func blake2sTrialsAVX2(suffix *[6][16]uint32, digest *[4][16]uint32, begun *[8][16]uint32, second *[8][16]uint32, prefix *[8]uint32, offset uint64)
 
 // blake2sGatherAVX2 sets count times four rows, at least once: each lane to 16 bytes, of which those of the next
 // rows lie behind and those of the next lane stride bytes further on.

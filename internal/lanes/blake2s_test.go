@@ -248,19 +248,31 @@ func TestBlake2sTrialsEqualReference(t *testing.T) {
 					words[i] = rng.Uint32()
 				}
 			}
-			first[2] = 0
-			copy(trials.First[:], first)
-			copy(trials.Second[:], message)
+			for w := range trials.Second {
+				for k := range trials.Second[w] {
+					trials.Second[w][k] = message[w]
+				}
+			}
 			trials.Prefix = lanes.Blake2sInitial()
 			block := lanes.Blake2sBlock(prefix)
 			trials.Prefix.Absorb(&block, 64, false)
 
-			number := rng.Uint32()
+			var begun lanes.Blake2sStates
+			for k := range lanes.Blake2sWidth {
+				first[1] = uint32(k)
+				block, state := lanes.Blake2sBlock(first), lanes.Blake2sInitial()
+				state.Absorb(&block, 64, false)
+				for w := range state {
+					begun[w][k] = state[w]
+				}
+			}
+			before := begun
 			var out lanes.Blake2sOutcome
 			b := lanes.NewBlake2s()
-			b.Try(&out, &trials, number)
+			b.Try(&out, &trials, &begun)
+			require.Equal(t, before, begun)
 			for k := range lanes.Blake2sWidth {
-				first[1] = number + uint32(k)
+				first[1] = uint32(k)
 				sum := blake2s.Sum256(append(blake2sBytes(first), blake2sBytes(message)...))
 				require.Equal(t, sum[:24], blake2sBytes(column(out.Suffix[:], k)), "lane %d", k)
 				end := append(blake2sBytes(prefix), sum[:24]...)
@@ -273,9 +285,9 @@ func TestBlake2sTrialsEqualReference(t *testing.T) {
 
 func TestBlake2sOccupancyIsCounted(t *testing.T) {
 	computed := map[lanes.Path]uint64{
-		lanes.PathGeneric: 3 + 1 + 32 + 48 + 18,
-		lanes.PathAVX2:    8 + 1 + 64 + 48 + 32,
-		lanes.PathAVX512:  4 + 4 + 64 + 48 + 32,
+		lanes.PathGeneric: 3 + 1 + 32 + 32 + 18,
+		lanes.PathAVX2:    8 + 1 + 64 + 32 + 32,
+		lanes.PathAVX512:  4 + 4 + 64 + 32 + 32,
 	}
 	onEachPath(t, func(t *testing.T) {
 		var h lanes.Blake2sStates
@@ -285,13 +297,13 @@ func TestBlake2sOccupancyIsCounted(t *testing.T) {
 		b.Absorb(&h, &m, 64, true, 0b0111)
 		b.Absorb(&h, &m, 64, true, 0b1000)
 		b.Walk(&m, 4, 0x0ff0)
-		b.Try(new(lanes.Blake2sOutcome), new(lanes.Blake2sTrials), 0)
+		b.Try(new(lanes.Blake2sOutcome), new(lanes.Blake2sTrials), new(lanes.Blake2sStates))
 		b.Advance(new(lanes.Blake2sOwners), make([]byte, 16*1024), 1024, randomChains(rand.New(rand.NewPCG(1, 2)), 9), 2)
 		require.Equal(t, start, lanes.Blake2sOccupancy(), "nothing before Done")
 		b.Done()
 		b.Done()
 		end := lanes.Blake2sOccupancy()
-		require.Equal(t, uint64(3+1+32+48+18), end.Used-start.Used)
+		require.Equal(t, uint64(3+1+32+32+18), end.Used-start.Used)
 		require.Equal(t, computed[lanes.Current()], end.Capacity-start.Capacity)
 	})
 }
@@ -310,7 +322,7 @@ func TestBlake2sDoesNotAllocate(t *testing.T) {
 				b.Gather(siblings, values, 1024, used)
 				b.Advance(owners, values, 1024, chains[:used.Len()], 2)
 			}
-			b.Try(out, trials, 7)
+			b.Try(out, trials, h)
 			b.Done()
 		}))
 	})
@@ -360,12 +372,9 @@ func FuzzBlake2sPaths(f *testing.F) {
 		fill(chains[:], 2, 12, 13, 14, 15)
 		fill(nodes[:], 2)
 		fill(siblings)
-		for i := range trials.First {
-			trials.First[i] = next()
-		}
-		trials.First[2] = 0
-		for i := range trials.Second {
-			trials.Second[i], trials.Prefix[i] = next(), next()
+		fill(trials.Second[:])
+		for i := range trials.Prefix {
+			trials.Prefix[i] = next()
 		}
 		first := next()
 		run := func() (columns [][]uint32) { // by lane
@@ -375,7 +384,7 @@ func FuzzBlake2sPaths(f *testing.F) {
 			b.Absorb(&state, &block, first, rounds%2 == 0, used)
 			b.Walk(&chains, rounds, used)
 			b.Climb(&nodes, siblings, used)
-			b.Try(&out, &trials, first)
+			b.Try(&out, &trials, &state)
 			for _, k := range members(used) {
 				columns = append(columns, slices.Concat(column(state[:], k), column(chains[:], k), column(nodes[:12], k)))
 			}
@@ -414,7 +423,7 @@ func BenchmarkBlake2s(b *testing.B) {
 			{"walk", 16 * 16, func() { k.Walk(&m, 16, all) }},
 			{"climb", 16 * 16, func() { k.Climb(&m, siblings, all) }},
 			{"absorb", 16, func() { k.Absorb(&h, &m, 64, false, all) }},
-			{"trials", 3 * 16, func() { k.Try(out, trials, 0) }},
+			{"trials", 2 * 16, func() { k.Try(out, trials, &h) }},
 			{"advance", 16 * 2, func() { k.Advance(owners, values, 1024, chains, 2) }},
 			{"few", 4 * 16, func() { k.Walk(&m, 16, lanes.FirstLanes(4)) }},
 			{"alone", 16, func() { k.Walk(&m, 16, 1) }},

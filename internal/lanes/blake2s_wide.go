@@ -150,12 +150,11 @@ func (b *Blake2s) Climb(m *Blake2sWide, siblings []Blake2sRow, used LaneSet) {
 	}
 }
 
-// Blake2sTrials is a search over numbered trials. Trial a hashes First, with a for word 1, followed by the 32 bytes of
-// Second; the first 24 bytes of that digest are its suffix. The state Prefix, of 64 bytes, and the suffix followed by 8 zero
-// bytes give the digest that decides.
+// Blake2sTrials is a search over trials. A trial goes on with a state that has taken 64 bytes, hashes the 32 bytes of Second
+// with it, and takes the first 24 bytes of that digest for its suffix. The state Prefix, of 64 bytes, and the suffix followed
+// by 8 zero bytes give the digest that decides.
 type Blake2sTrials struct {
-	First  Blake2sBlock // word 2 must be zero
-	Second [8]uint32
+	Second [8]Blake2sRow // a row for a word, the same in all lanes: a kernel reads rows sooner than it spreads words
 	Prefix Blake2sState
 }
 
@@ -165,19 +164,18 @@ type Blake2sOutcome struct {
 	Digest [4]Blake2sRow
 }
 
-// Try makes 16 trials from number first on: three compressions each.
-func (b *Blake2s) Try(out *Blake2sOutcome, t *Blake2sTrials, first uint32) {
-	if b.isWide(FirstLanes(Blake2sWidth), 3) {
-		tryWide(b.path, out, t, first)
+// Try makes 16 trials that began with the states: two compressions each. It does not change the states.
+func (b *Blake2s) Try(out *Blake2sOutcome, t *Blake2sTrials, begun *Blake2sStates) {
+	if b.isWide(FirstLanes(Blake2sWidth), 2) {
+		tryWide(b.path, out, t, begun)
 		return
 	}
 	for k := range Blake2sWidth {
-		block := t.First
-		block[1] = first + uint32(k)
-		state := Blake2sInitial()
-		compress(&state, &block, 64, false)
-		block = Blake2sBlock{}
-		copy(block[:], t.Second[:])
+		var state Blake2sState
+		var block Blake2sBlock
+		for w := range t.Second {
+			state[w], block[w] = begun[w][k], t.Second[w][k]
+		}
 		compress(&state, &block, 96, true)
 		block = Blake2sBlock{}
 		copy(block[:len(out.Suffix)], state[:])

@@ -162,44 +162,22 @@ func climb(x machine) {
 
 func trials(x machine) {
 	TEXT("blake2sTrials"+x.suffix(), NOSPLIT, x.signature("suffix *[6][16]uint32, digest *[4][16]uint32, "+
-		"first *[16]uint32, second *[8]uint32, prefix *[8]uint32, trial uint32"))
-	Doc("blake2sTrials"+x.suffix()+" makes the trials from number trial on, one a lane. The digest of the block first, with the",
-		"number of the trial for word 1, and of the 8 words second is cut to 24 bytes, suffix. These, as the end of a message",
-		"of 96 bytes, and the state prefix give digest. Word 2 of first is taken to be zero.")
+		"begun *[8][16]uint32, second *[8][16]uint32, prefix *[8]uint32"))
+	Doc("blake2sTrials"+x.suffix()+" makes trials, one a lane. The digest that the state begun, of 64 bytes, and the 8 words",
+		"second give is cut to 24 bytes, suffix. These, as the end of a message of 96 bytes, and the state prefix give digest.")
 	Pragma("noescape")
 	x.begin()
-	suffix, digest := x.at("suffix"), x.at("digest")
-	first := Mem{Base: Load(Param("first"), GP64())}
-	second := Mem{Base: Load(Param("second"), GP64())}
+	suffix, digest, begun, second := x.at("suffix"), x.at("digest"), x.at("begun"), x.at("second")
 	prefix := Mem{Base: Load(Param("prefix"), GP64())}
-	state := AllocLocal(8 * rowSize)
 
-	x.spreadWord(0, Load(Param("trial"), GP32()))
-	x.addRow(0, x.laneNumbers())
-	x.store(0, row(state, 0))
 	for i := range 8 {
-		x.spread(i, constant(atInitial+i))
-		x.spread(8+i, constant(atIV+i))
+		x.load(i, row(begun, i))
 	}
-	x.spread(12, constant(atTotal64))
-	rounds(x, func(v, word int) {
-		if word == 1 {
-			x.addRow(v, row(state, 0))
-		} else {
-			x.addSpread(v, first.Offset(4*word))
-		}
-	}, false, 2)
-	for i := range 8 {
-		x.xor(i, 8+i)
-		x.xorSpread(i, constant(atInitial+i))
-		x.store(i, row(state, i))
-	}
-
 	start(x, atTotal96)
-	rounds(x, func(v, word int) { x.addSpread(v, second.Offset(4*word)) }, false, 8, 9, 10, 11, 12, 13, 14, 15)
+	rounds(x, func(v, word int) { x.addRow(v, row(second, word)) }, false, 8, 9, 10, 11, 12, 13, 14, 15)
 	for i := range 6 {
 		x.xor(i, 8+i)
-		x.xorRow(i, row(state, i))
+		x.xorRow(i, row(begun, i))
 		x.store(i, row(suffix, i))
 	}
 

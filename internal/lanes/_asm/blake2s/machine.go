@@ -113,8 +113,12 @@ func (avx512) widen(v int, from Mem)           { VPMOVZXWD(from, zmm(v)) }
 func (avx512) pick(v int, from Mem, lanes int) { VPERMD(from, zmm(lanes), zmm(v)) }
 
 // avx2 computes 8 lanes, one half of each row. It has one register too few: number 11 of the work vector lives on the stack.
-// It was chosen as one of those that are never rotated.
-type avx2 struct{ kept Mem }
+// It was chosen as one of those that are never rotated. What was put there last is also in the spare register until that is
+// used for something else, and is read from it as long: a load waits some cycles for the store before it.
+type avx2 struct {
+	kept    Mem
+	isSpare bool // the spare register still holds what is in kept
+}
 
 const inMemory = 11
 
@@ -138,23 +142,38 @@ func (x *avx2) begin() {
 	local, aligned := AllocLocal(2*size), GP64()
 	LEAQ(local.Offset(size-1), aligned)
 	ANDQ(I8(-size), aligned)
-	x.kept = Mem{Base: aligned}
+	x.kept, x.isSpare = Mem{Base: aligned}, false
 }
 
 func (x *avx2) end() { VZEROUPPER(); RET() }
 
 // source is where register v can be read.
 func (x *avx2) source(v int) Op {
-	if v == inMemory {
-		return x.kept
+	switch {
+	case v != inMemory:
+		return ymm(v)
+	case x.isSpare:
+		return ymm(spare)
 	}
-	return ymm(v)
+	return x.kept
+}
+
+// free is the spare register, for anything but what is kept.
+func (x *avx2) free() VecPhysical {
+	x.isSpare = false
+	return ymm(spare)
+}
+
+// keep stores the spare register as what is kept.
+func (x *avx2) keep() {
+	VMOVDQU(ymm(spare), x.kept)
+	x.isSpare = true
 }
 
 func (x *avx2) load(v int, from Mem) {
 	if v == inMemory {
 		VMOVDQU(from, ymm(spare))
-		VMOVDQU(ymm(spare), x.kept)
+		x.keep()
 		return
 	}
 	VMOVDQU(from, ymm(v))
@@ -163,7 +182,7 @@ func (x *avx2) load(v int, from Mem) {
 func (x *avx2) spread(v int, from Mem) {
 	if v == inMemory {
 		VPBROADCASTD(from, ymm(spare))
-		VMOVDQU(ymm(spare), x.kept)
+		x.keep()
 		return
 	}
 	VPBROADCASTD(from, ymm(v))
@@ -178,8 +197,8 @@ func (x *avx2) store(v int, to Mem) { VMOVDQU(ymm(v), to) }
 
 func (x *avx2) add(v, w int) {
 	if v == inMemory {
-		VPADDD(x.kept, ymm(w), ymm(spare))
-		VMOVDQU(ymm(spare), x.kept)
+		VPADDD(x.source(v), ymm(w), ymm(spare))
+		x.keep()
 		return
 	}
 	VPADDD(x.source(w), ymm(v), ymm(v))
@@ -190,26 +209,29 @@ func (*avx2) addRow(v int, m Mem)     { VPADDD(m, ymm(v), ymm(v)) }
 func (*avx2) xorRow(v int, m Mem)     { VPXOR(m, ymm(v), ymm(v)) }
 func (*avx2) shift(v int, bits uint8) { VPSRLD(U8(bits), ymm(v), ymm(v)) }
 
-func (*avx2) addSpread(v int, m Mem) {
-	VPBROADCASTD(m, ymm(spare))
-	VPADDD(ymm(spare), ymm(v), ymm(v))
+func (x *avx2) addSpread(v int, m Mem) {
+	word := x.free()
+	VPBROADCASTD(m, word)
+	VPADDD(word, ymm(v), ymm(v))
 }
 
-func (*avx2) xorSpread(v int, m Mem) {
-	VPBROADCASTD(m, ymm(spare))
-	VPXOR(ymm(spare), ymm(v), ymm(v))
+func (x *avx2) xorSpread(v int, m Mem) {
+	word := x.free()
+	VPBROADCASTD(m, word)
+	VPXOR(word, ymm(v), ymm(v))
 }
 
-func (*avx2) rotate(v int, bits uint8) {
+func (x *avx2) rotate(v int, bits uint8) {
 	switch bits {
 	case 16:
 		VPSHUFB(constant(atRotate16), ymm(v), ymm(v))
 	case 8:
 		VPSHUFB(constant(atRotate8), ymm(v), ymm(v))
 	default:
-		VPSLLD(U8(32-bits), ymm(v), ymm(spare))
+		high := x.free()
+		VPSLLD(U8(32-bits), ymm(v), high)
 		VPSRLD(U8(bits), ymm(v), ymm(v))
-		VPOR(ymm(spare), ymm(v), ymm(v))
+		VPOR(high, ymm(v), ymm(v))
 	}
 }
 
@@ -223,10 +245,11 @@ func (*avx2) laneNumbers() Mem {
 // The mark of a lane is the top bit of the last register of the work vector.
 func (*avx2) choose(v int) { VPSLLD(U8(31), ymm(v), ymm(15)) }
 
-func (*avx2) exchange(a, b int) {
-	VBLENDVPS(ymm(15), ymm(b), ymm(a), ymm(spare))
+func (x *avx2) exchange(a, b int) {
+	other := x.free()
+	VBLENDVPS(ymm(15), ymm(b), ymm(a), other)
 	VBLENDVPS(ymm(15), ymm(a), ymm(b), ymm(b))
-	VMOVDQA(ymm(spare), ymm(a))
+	VMOVDQA(other, ymm(a))
 }
 
 func (*avx2) quarters() int { return 2 }
@@ -245,10 +268,11 @@ func (*avx2) register(v int) VecPhysical { return ymm(v) }
 func (*avx2) and(v, w int)               { VPAND(ymm(w), ymm(v), ymm(v)) }
 func (*avx2) widen(v int, from Mem)      { VPMOVZXWD(from, ymm(v)) }
 
-func (*avx2) pick(v int, from Mem, lanes int) {
+func (x *avx2) pick(v int, from Mem, lanes int) {
 	upper := ymm(15) // of lanes 8 to 15, by the top bit
 	VPSLLD(U8(28), ymm(lanes), upper)
 	VPERMD(from, ymm(lanes), ymm(v))
-	VPERMD(from.Offset(32), ymm(lanes), ymm(spare))
-	VBLENDVPS(upper, ymm(spare), ymm(v), ymm(v))
+	second := x.free()
+	VPERMD(from.Offset(32), ymm(lanes), second)
+	VBLENDVPS(upper, second, ymm(v), ymm(v))
 }
