@@ -43,7 +43,7 @@ func BenchmarkQueueOf16(b *testing.B) {
 		return &Item{Class: ClassAttestation, kind: kindAttestation, Slot: 10, Peer: "p", Attestation: votes[v], DataRoot: roots[v]}
 	}
 	put := func(it *Item) {
-		it.done = make(chan struct{}) // as Submit, which would wait for it
+		it.answered.Add(1) // as Submit, which would wait for it
 		r.place(it)
 	}
 	for n := range depth {

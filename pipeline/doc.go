@@ -30,7 +30,9 @@
 // about a microsecond and never across a check, a call of another package or a
 // wait. Workers pull: there is no goroutine that hands out work and no channel
 // that holds it, so that order and eviction stay possible until the last moment.
-// Run owns the workers and the timekeeper; the constructor starts nothing.
+// Run owns the workers and the timekeeper; the constructor starts nothing. Callers
+// wait for their items alone; what looks out for the end of their context is in
+// await.go.
 //
 // # Failure policy
 //

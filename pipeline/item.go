@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -34,26 +36,28 @@ type Item struct {
 	Size int
 
 	kind      kind
-	checkOnly bool          // self-check of a proof: no sink
-	submitted bool          // by its one caller
-	done      chan struct{} // closed when the outcome is there
-	screened  time.Duration // time that stage 1 took
-	span      trace.Span    // nil: not traced
+	checkOnly bool       // self-check of a proof: no sink
+	enqueued  bool       // by the goroutine of Screen
+	submitted bool       // by its one caller
+	span      trace.Span // nil: not traced
+
+	answered sync.WaitGroup        // holds its caller until the outcome is there
+	watch    atomic.Pointer[watch] // what ends the caller's wait with its context; nil: the caller does
 
 	// immutable once submitted
-	seq     uint64
-	answer  time.Time // when the verdict is due
-	useful  time.Time // when the content is of no use any more
-	peer    *peerRecord
-	surplus bool // not the peer's first queued candidate for its (validator, slot)
+	seq      uint64
+	screened time.Duration // from arrival until it was enqueued: the time of stage 1
+	answer   time.Time     // when the verdict is due
+	useful   time.Time     // when the content is of no use any more
+	peer     *peerRecord
+	surplus  bool // not the peer's first queued candidate for its (validator, slot)
 
 	// guarded by Pipeline.mu
 	state    state
 	owner    *worker // of a running item
 	ended    bool
 	outcome  Outcome
-	due      time.Time // next thing to happen by time
-	heapAt   int       // position in the deadline heap plus one, 0 = not in it
+	heapAt   int // position in the deadline heap plus one, 0 = not in it
 	links    [3]link
 	gain     int       // participants that no verified aggregate of the data root has
 	missing  wire.Root // the block that a parked item waits for

@@ -77,15 +77,6 @@ func (p *Pipeline) poolUntil(it *Item) time.Time {
 	return earliest(p.clock.SlotStart(it.Slot+attestationSlots), it.useful)
 }
 
-// giveUp answers an item whose caller does not wait any longer.
-func (p *Pipeline) giveUp(it *Item) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !it.ended {
-		p.lapseLocked(it, p.clock.Now())
-	}
-}
-
 // lapseLocked does what follows when the deadline of an item has come: it gets
 // its verdict, and stays where it is as long as the pool can still use it.
 func (p *Pipeline) lapseLocked(it *Item, now time.Time) {
@@ -146,9 +137,9 @@ func (p *Pipeline) endLocked(it *Item, r wire.Reason, now time.Time) {
 	p.inFlight[it.Class]--
 	p.tally.add(it.Class, r)
 	p.metrics.end(it.Class, r)
-	p.metrics.verdictTime[it.Class].Observe(now.Sub(it.Arrival).Seconds())
+	p.metrics.verdictTime[it.Class].observeLocked(now.Sub(it.Arrival))
 	p.note("end", it)
-	close(it.done)
+	it.answered.Done()
 }
 
 // goneLocked forgets an item that is in no queue and on no worker any more.

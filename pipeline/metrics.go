@@ -30,8 +30,8 @@ const reasonCount = int(wire.ReasonUnverified) + 1
 type metrics struct {
 	received       [classEnd]prometheus.Counter
 	ended          [classEnd][reasonCount]prometheus.Counter
-	wait           [classEnd]prometheus.Observer
-	verdictTime    [classEnd]prometheus.Observer
+	wait           [classEnd]*times
+	verdictTime    [classEnd]*times
 	size           [classEnd]prometheus.Observer
 	late           [classEnd]prometheus.Counter
 	batch          prometheus.Histogram
@@ -40,20 +40,20 @@ type metrics struct {
 
 	validAttestations   prometheus.Counter
 	invalidAttestations prometheus.Counter
-	validationTime      prometheus.Histogram
+	validationTime      *times
 
 	attestationArrival, aggregateArrival, blockArrival arrival
 }
 
 // arrival measures when messages come, relative to the time that is theirs.
 type arrival struct {
-	delay                 prometheus.Histogram
+	delay                 *times
 	before, inside, after prometheus.Counter
 }
 
-// observe records an arrival d after the due interval began.
-func (a *arrival) observe(d, interval time.Duration) {
-	a.delay.Observe(d.Abs().Seconds())
+// observeLocked records an arrival d after the due interval began.
+func (a *arrival) observeLocked(d, interval time.Duration) {
+	a.delay.observeLocked(d.Abs())
 	switch {
 	case d < 0:
 		a.before.Inc()
@@ -84,9 +84,8 @@ func newMetrics(reg prometheus.Registerer, p *Pipeline) (*metrics, error) {
 		invalidAttestations: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lean_attestations_invalid_total", Help: "Votes whose data checks failed.",
 		}),
-		validationTime: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "lean_attestation_validation_time_seconds", Help: "Duration of the checks of a vote other than its signature.", Buckets: validationBuckets,
-		}),
+		validationTime: newTimes(prometheus.NewDesc(
+			"lean_attestation_validation_time_seconds", "Duration of the checks of a vote other than its signature.", nil, nil), validationBuckets),
 	}
 	received := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "aggnode_pipeline_received_total", Help: "Items received. Equals the verdicts plus those in flight.",
@@ -94,19 +93,18 @@ func newMetrics(reg prometheus.Registerer, p *Pipeline) (*metrics, error) {
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "aggnode_pipeline_verdicts_total", Help: "Items that got their verdict, by the one reason of each.",
 	}, []string{"class", "verdict", "reason"})
-	wait := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "aggnode_pipeline_wait_seconds", Help: "Time from arrival until a worker takes the item.", Buckets: waitBuckets,
-	}, []string{"class"})
-	verdict := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "aggnode_pipeline_verdict_seconds", Help: "Time from arrival to verdict of submitted items, queue included.", Buckets: waitBuckets,
-	}, []string{"class"})
+	wait := prometheus.NewDesc("aggnode_pipeline_wait_seconds", "Time from arrival until a worker takes the item.", []string{"class"}, nil)
+	verdict := prometheus.NewDesc(
+		"aggnode_pipeline_verdict_seconds", "Time from arrival to verdict of submitted items, queue included.", []string{"class"}, nil)
+	histograms := &timesCollector{mu: &p.mu, all: []*times{m.validationTime}}
 	late := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "aggnode_pipeline_late_total", Help: "Items that reached the pool after their verdict had to be given.",
 	}, []string{"class"})
 	for _, c := range Classes() {
 		m.received[c] = received.WithLabelValues(c.String())
-		m.wait[c] = wait.WithLabelValues(c.String())
-		m.verdictTime[c] = verdict.WithLabelValues(c.String())
+		m.wait[c] = newTimes(wait, waitBuckets, c.String())
+		m.verdictTime[c] = newTimes(verdict, waitBuckets, c.String())
+		histograms.all = append(histograms.all, m.wait[c], m.verdictTime[c])
 		m.late[c] = late.WithLabelValues(c.String())
 		for r := range reasonCount {
 			reason := wire.Reason(r)
@@ -114,8 +112,8 @@ func newMetrics(reg prometheus.Registerer, p *Pipeline) (*metrics, error) {
 		}
 	}
 	all := []prometheus.Collector{
-		m.batch, m.aggregateBatch, m.republished, m.validAttestations, m.invalidAttestations, m.validationTime,
-		received, ended, wait, verdict, late, newGauges(p),
+		m.batch, m.aggregateBatch, m.republished, m.validAttestations, m.invalidAttestations,
+		received, ended, late, newGauges(p),
 	}
 	for c, name := range map[Class]string{ClassBlock: "block", ClassAttestation: "attestation", ClassAggregate: "aggregation"} {
 		size := prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -133,11 +131,9 @@ func newMetrics(reg prometheus.Registerer, p *Pipeline) (*metrics, error) {
 		{&m.aggregateArrival, "aggregation", "interval 2 of its slot", false},
 		{&m.blockArrival, "block", "the start of its slot", true},
 	} {
-		a.to.delay = prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "lean_gossip_" + a.name + "_arrival_delay_seconds",
-			Help:    "Distance between arrival of a gossip " + a.name + " and " + a.due + ".",
-			Buckets: arrivalBuckets,
-		})
+		a.to.delay = newTimes(prometheus.NewDesc("lean_gossip_"+a.name+"_arrival_delay_seconds",
+			"Distance between arrival of a gossip "+a.name+" and "+a.due+".", nil, nil), arrivalBuckets)
+		histograms.all = append(histograms.all, a.to.delay)
 		position := prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lean_gossip_" + a.name + "_arrival_total", Help: "Gossip " + a.name + " messages by arrival relative to their interval.",
 		}, []string{"position"})
@@ -146,8 +142,9 @@ func newMetrics(reg prometheus.Registerer, p *Pipeline) (*metrics, error) {
 		if a.early {
 			a.to.before = position.WithLabelValues("before")
 		}
-		all = append(all, a.to.delay, position)
+		all = append(all, position)
 	}
+	all = append(all, histograms)
 	for _, c := range all {
 		if err := reg.Register(c); err != nil {
 			return nil, err

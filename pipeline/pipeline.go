@@ -156,6 +156,7 @@ type Pipeline struct {
 	imports atomic.Uint64 // written under mu; read without it before a look at the head view
 	sampled atomic.Uint64 // votes counted for trace sampling
 	roots   rootMemo
+	watch   atomic.Pointer[watch] // of the context under which callers wait; see watchOf
 
 	mu        sync.Mutex
 	work      sync.Cond // signalled when a worker could take something
@@ -185,20 +186,21 @@ func New(cfg Config, clock clock, verifier verifier, head headView, sink sink) (
 	}
 	limits := limitsFor(cfg.Validators, cfg.Committees, len(cfg.Subnets), cfg.Workers)
 	p := &Pipeline{
-		cfg:      cfg,
-		limits:   limits,
-		interval: cfg.SlotDuration / wire.IntervalsPerSlot,
-		genesis:  clock.SlotStart(0),
-		clock:    clock,
-		verifier: verifier,
-		head:     head,
-		sink:     sink,
-		log:      cfg.Logger,
-		alarm:    make(chan struct{}, 1),
-		queue:    newQueue(limits, cfg.Validators),
-		park:     newParking(limits),
-		dedupe:   newDedupe(cfg.Validators),
-		peers:    newPeerBook(),
+		cfg:       cfg,
+		limits:    limits,
+		interval:  cfg.SlotDuration / wire.IntervalsPerSlot,
+		genesis:   clock.SlotStart(0),
+		clock:     clock,
+		verifier:  verifier,
+		head:      head,
+		sink:      sink,
+		log:       cfg.Logger,
+		alarm:     make(chan struct{}, 1),
+		queue:     newQueue(limits, cfg.Validators),
+		park:      newParking(limits),
+		dedupe:    newDedupe(cfg.Validators),
+		peers:     newPeerBook(),
+		deadlines: deadlines{genesis: clock.SlotStart(0)},
 	}
 	p.queue.sharing = cfg.AggregateBatch
 	p.work.L = &p.mu

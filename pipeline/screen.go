@@ -36,7 +36,6 @@ func (p *Pipeline) Screen(topic wire.Topic, peer string, payload []byte) (it *It
 
 		return nil, outcomeOf(r)
 	}
-	it.screened = p.clock.Now().Sub(it.Arrival)
 
 	return it, Outcome{}
 }
@@ -88,9 +87,9 @@ func (p *Pipeline) screenAttestation(it *Item) wire.Reason {
 		return wire.ReasonWrongSubnet
 	}
 	it.DataRoot = p.roots.of(&a.Data)
-	p.metrics.attestationArrival.observe(it.Arrival.Sub(p.clock.SlotStart(it.Slot).Add(p.interval)), p.interval)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.metrics.attestationArrival.observeLocked(it.Arrival.Sub(p.clock.SlotStart(it.Slot).Add(p.interval)), p.interval)
 
 	return p.dedupe.checkAttestation(a.ValidatorIndex, it.Slot, it.DataRoot)
 }
@@ -114,9 +113,9 @@ func (p *Pipeline) screenAggregate(it *Item) wire.Reason {
 		return r
 	}
 	it.DataRoot = a.Data.HashTreeRoot()
-	p.metrics.aggregateArrival.observe(it.Arrival.Sub(p.clock.SlotStart(it.Slot).Add(2*p.interval)), p.interval)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.metrics.aggregateArrival.observeLocked(it.Arrival.Sub(p.clock.SlotStart(it.Slot).Add(2*p.interval)), p.interval)
 
 	return p.dedupe.checkAggregate(it.Slot, it.DataRoot, a.Participants)
 }
@@ -136,7 +135,9 @@ func (p *Pipeline) screenBlock(it *Item) wire.Reason {
 
 		return wire.ReasonEarly
 	}
-	p.metrics.blockArrival.observe(it.Arrival.Sub(p.clock.SlotStart(it.Slot)), p.interval)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.metrics.blockArrival.observeLocked(it.Arrival.Sub(p.clock.SlotStart(it.Slot)), p.interval)
 
 	return wire.ReasonNone
 }

@@ -19,13 +19,14 @@ const attestationSpans = 64
 // outcomes by the time that the goroutines which wait for them first run. ctx is
 // that of the trace alone.
 func (p *Pipeline) Enqueue(ctx context.Context, it *Item) {
-	if it.done != nil {
+	if it.enqueued {
 		panic("pipeline: item enqueued twice")
 	}
-	it.done = make(chan struct{}) // only ever closed
+	it.enqueued = true
+	it.answered.Add(1)
 	if it.kind == kindUnknown || it.Class == ClassUnknown || it.Class >= classEnd {
 		it.outcome = p.refuseNew(it, wire.ReasonInternalError)
-		close(it.done)
+		it.answered.Done()
 
 		return
 	}
@@ -43,28 +44,15 @@ func (p *Pipeline) Submit(ctx context.Context, it *Item) Outcome {
 		panic("pipeline: item submitted twice")
 	}
 	it.submitted = true
-	if it.done == nil {
+	if !it.enqueued {
 		p.Enqueue(ctx, it)
 	}
-	select {
-	case <-it.done:
-	default:
-		p.await(ctx, it)
-	}
+	p.await(ctx, it)
 	if it.span != nil {
 		endSpan(it)
 	}
 
-	return it.outcome // written before done was closed
-}
-
-// await returns when an item has its outcome.
-func (p *Pipeline) await(ctx context.Context, it *Item) {
-	select {
-	case <-it.done:
-	case <-ctx.Done():
-		p.giveUp(it)
-	}
+	return it.outcome // written before it was answered
 }
 
 // SubmitLocal takes a vote, an aggregate or a block of our own and waits as
@@ -148,6 +136,7 @@ func (p *Pipeline) beginLocked(it *Item, now time.Time) {
 	if it.Arrival.IsZero() {
 		it.Arrival = now
 	}
+	it.screened = now.Sub(it.Arrival)
 	it.answer, it.useful = p.deadlinesOf(it)
 	p.advanceLocked(now)
 	p.seq++

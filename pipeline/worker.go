@@ -64,7 +64,7 @@ func (w *worker) take() bool {
 			w.took = now
 			for _, it := range w.items {
 				it.owner = w
-				p.metrics.wait[it.Class].Observe(now.Sub(it.Arrival).Seconds())
+				p.metrics.wait[it.Class].observeLocked(now.Sub(it.Arrival))
 				p.note("start", it)
 			}
 			p.wakeLocked()
@@ -212,15 +212,12 @@ func (w *worker) attestations(ctx context.Context, batch []*Item) {
 	start := p.clock.Now()
 	imports, r, missing := p.checkData(batch[0])
 	share := p.clock.Now().Sub(start) / time.Duration(len(batch))
-	for _, it := range batch {
-		p.metrics.validationTime.Observe((it.screened + share).Seconds())
-	}
 	if r != wire.ReasonNone && r != wire.ReasonUnknownHead {
-		w.finish(r, batch...)
+		w.refuse(batch, r, share)
 
 		return
 	}
-	w.pick(batch)
+	w.pick(batch, share)
 	if len(w.asked) > 0 {
 		sctx, end := p.startCheck(ctx, w.asked[0])
 		w.measured(batch[0], func() { p.verifier.Attestations(sctx, w.batch, w.out) })
@@ -272,14 +269,27 @@ func (p *Pipeline) checkData(it *Item) (imports uint64, r wire.Reason, missing w
 	return imports, r, missing
 }
 
+// refuse ends votes for their data. share is the time that the check of the data
+// took for each.
+func (w *worker) refuse(batch []*Item, r wire.Reason, share time.Duration) {
+	p := w.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, it := range batch {
+		p.metrics.validationTime.observeLocked(it.screened + share)
+		p.finishLocked(it, r)
+	}
+}
+
 // pick collects the votes whose signatures are to be checked, and ends those
-// that another worker made superfluous.
-func (w *worker) pick(batch []*Item) {
+// that another worker made superfluous. share is as of refuse.
+func (w *worker) pick(batch []*Item, share time.Duration) {
 	p := w.p
 	w.asked, w.batch = w.asked[:0], w.batch[:0]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, it := range batch {
+		p.metrics.validationTime.observeLocked(it.screened + share)
 		if it.verified {
 			continue // it was parked
 		}

@@ -57,7 +57,7 @@ func BenchmarkSignerSet(b *testing.B) {
 		// child of a job, and in a block. The cache is full of sets that go.
 		b.Run(name("churn"), func(b *testing.B) {
 			c := testCache(b, Config{}, n)
-			crowds := make([]wire.Participants, 2*c.size.signerSets)
+			crowds := make([]wire.Participants, 2*c.size)
 			for i := range crowds {
 				crowds[i] = most()
 				c.Admit(look(b, c, crowds[i]))
@@ -117,15 +117,19 @@ func benchmarkSlot(b *testing.B, n int, eager bool) {
 
 func BenchmarkUpper(b *testing.B) {
 	c := testCache(b, Config{}, 1_000)
-	known, unknown := xmss.UpperKey{Tree: 1}, xmss.UpperKey{Tree: 2}
-	c.AdmitUpper(known, &xmss.Upper{})
+	known, unknown := xmss.UpperKey{}, xmss.UpperKey{Tree: 2}
+	for v := range wire.ValidatorIndex(1_000) {
+		c.AdmitUpper(v, &xmss.Upper{})
+	}
 	for name, key := range map[string]xmss.UpperKey{"hit": known, "miss": unknown} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
+			v := wire.ValidatorIndex(0)
 			for b.Loop() {
-				if (c.Upper(key) != nil) != (key == known) {
+				if (c.Upper(v, key) != nil) != (key == known) {
 					b.Fatal("a wrong answer")
 				}
+				v = (v + 1) % 1_000
 			}
 		})
 	}

@@ -22,10 +22,6 @@ const (
 
 	minSignerSets = 64   // a registry near the limit must not thrash within a slot
 	maxSignerSets = 4096 // small registries: more distinct sets than this never recur
-
-	// uppersPerValidator: two keys, each in its current tree and the one after it.
-	uppersPerValidator = 4
-	minUppers          = 64
 )
 
 var (
@@ -44,10 +40,9 @@ type SignerSet struct {
 	name []byte // the participants' shortest encoding
 }
 
-// Config sets the sizes. The zero value means the defaults of the package comment.
+// Config sets the size. The zero value means the default of the package comment.
 type Config struct {
 	SignerSets int // entries
-	Uppers     int // entries
 }
 
 // Cache finds signer sets and upper parts of keys. It is safe for concurrent use.
@@ -58,10 +53,10 @@ type Cache struct {
 	metrics  *metrics
 
 	sets   *lru.TwoQueueCache[uint64, *SignerSet] // by hash; has its own lock
-	uppers *lru.Cache[xmss.UpperKey, *xmss.Upper] // has its own lock
-	size   struct{ signerSets, uppers int }       // immutable
-	mu     sync.Mutex                             // never held while a set is built
-	builds map[uint64]*build                      // running builds by hash; guarded by mu
+	uppers uppers
+	size   int               // of sets; immutable
+	mu     sync.Mutex        // never held while a set is built
+	builds map[uint64]*build // running builds by hash; guarded by mu
 }
 
 // build is one running build of a signer set.
@@ -76,27 +71,19 @@ func New(cfg Config, reg *Registry, registerer prometheus.Registerer) (*Cache, e
 	if reg == nil {
 		return nil, errors.New("pubkeycache: no registry")
 	}
-	if cfg.SignerSets < 0 || cfg.Uppers < 0 {
-		return nil, fmt.Errorf("pubkeycache: negative size (%d signer sets, %d upper parts)", cfg.SignerSets, cfg.Uppers)
+	if cfg.SignerSets < 0 {
+		return nil, fmt.Errorf("pubkeycache: negative size (%d signer sets)", cfg.SignerSets)
 	}
-	c := &Cache{registry: reg, builds: make(map[uint64]*build)}
+	c := &Cache{registry: reg, uppers: newUppers(reg.Len()), size: cfg.SignerSets, builds: make(map[uint64]*build)}
 	c.resolve = reg.SignerKeys
 	seed := maphash.MakeSeed() // so that nobody can name two sets that share an entry
 	c.hash = func(name []byte) uint64 { return maphash.Bytes(seed, name) }
-	c.size.signerSets = cfg.SignerSets
-	if c.size.signerSets == 0 {
-		c.size.signerSets = min(max(signerSetBytes/(reg.Len()*xmss.PublicKeySize), minSignerSets), maxSignerSets)
-	}
-	c.size.uppers = cfg.Uppers
-	if c.size.uppers == 0 {
-		c.size.uppers = max(uppersPerValidator*reg.Len(), minUppers)
+	if c.size == 0 {
+		c.size = min(max(signerSetBytes/(reg.Len()*xmss.PublicKeySize), minSignerSets), maxSignerSets)
 	}
 	var err error
-	if c.sets, err = lru.New2Q[uint64, *SignerSet](c.size.signerSets); err != nil {
+	if c.sets, err = lru.New2Q[uint64, *SignerSet](c.size); err != nil {
 		return nil, fmt.Errorf("make signer set cache: %w", err)
-	}
-	if c.uppers, err = lru.New[xmss.UpperKey, *xmss.Upper](c.size.uppers); err != nil {
-		return nil, fmt.Errorf("make upper part cache: %w", err)
 	}
 	c.metrics = newMetrics(registerer, c)
 	return c, nil
@@ -139,9 +126,9 @@ func (c *Cache) Admit(set *SignerSet) {
 	c.sets.Add(c.hash(set.name), set)
 }
 
-// Upper returns the verified upper part of a key's tree, nil if none is known.
-func (c *Cache) Upper(key xmss.UpperKey) *xmss.Upper {
-	if u, ok := c.uppers.Get(key); ok {
+// Upper returns the verified upper part of a tree of one of the validator's keys, nil if none is known.
+func (c *Cache) Upper(v wire.ValidatorIndex, key xmss.UpperKey) *xmss.Upper {
+	if u := c.uppers.find(v, key); u != nil {
 		c.metrics.uppers.hit.Inc()
 		return u
 	}
@@ -149,10 +136,8 @@ func (c *Cache) Upper(key xmss.UpperKey) *xmss.Upper {
 	return nil
 }
 
-// AdmitUpper stores an upper part that a successful check has returned.
-func (c *Cache) AdmitUpper(key xmss.UpperKey, u *xmss.Upper) {
-	c.uppers.Add(key, u)
-}
+// AdmitUpper stores an upper part that a successful check under one of the validator's keys has returned.
+func (c *Cache) AdmitUpper(v wire.ValidatorIndex, u *xmss.Upper) { c.uppers.add(v, u) }
 
 // Stats is a count of entries.
 type Stats struct {
@@ -162,10 +147,8 @@ type Stats struct {
 
 // Stats returns the numbers of entries now and at most.
 func (c *Cache) Stats() Stats {
-	return Stats{
-		SignerSets: c.sets.Len(), SignerSetsMax: c.size.signerSets,
-		Uppers: c.uppers.Len(), UppersMax: c.size.uppers,
-	}
+	uppers, uppersMax := c.uppers.size()
+	return Stats{SignerSets: c.sets.Len(), SignerSetsMax: c.size, Uppers: uppers, UppersMax: uppersMax}
 }
 
 // turn returns the running build of a set and what is closed at its end, or a new one without, which the caller must finish.

@@ -21,7 +21,7 @@ import (
 func TestSizesFollowTheRegistry(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]Stats{
-		1:                     {SignerSetsMax: 4096, UppersMax: 64},
+		1:                     {SignerSetsMax: 4096, UppersMax: 4},
 		512:                   {SignerSetsMax: 4096, UppersMax: 2048},
 		1024:                  {SignerSetsMax: 2048, UppersMax: 4096},
 		4096:                  {SignerSetsMax: 512, UppersMax: 16384},
@@ -29,7 +29,7 @@ func TestSizesFollowTheRegistry(t *testing.T) {
 	} {
 		require.Equal(t, want, testCache(t, Config{}, n).Stats(), "%d validators", n)
 	}
-	require.Equal(t, Stats{SignerSetsMax: 7, UppersMax: 9}, testCache(t, Config{SignerSets: 7, Uppers: 9}, 8).Stats())
+	require.Equal(t, Stats{SignerSetsMax: 7, UppersMax: 32}, testCache(t, Config{SignerSets: 7}, 8).Stats())
 	_, err := New(Config{SignerSets: -1}, testRegistry(t, 1), nil)
 	require.ErrorContains(t, err, "negative size")
 	_, err = New(Config{}, nil, nil)
@@ -105,10 +105,9 @@ func TestAWarmHitAllocatesNothing(t *testing.T) {
 			t.Fatal("no hit")
 		}
 	}))
-	key := xmss.UpperKey{Tree: 1}
-	c.AdmitUpper(key, &xmss.Upper{})
+	c.AdmitUpper(3, &xmss.Upper{})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if c.Upper(key) == nil {
+		if c.Upper(3, xmss.UpperKey{}) == nil {
 			t.Fatal("no hit")
 		}
 	}))
@@ -275,13 +274,12 @@ func TestConcurrentUseGivesEveryCallerItsOwnSet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := testCache(t, Config{SignerSets: 16, Uppers: 16}, 64)
+			c := testCache(t, Config{SignerSets: 16}, 64)
 			if hash != nil {
 				c.hash = hash
 			}
 			useConcurrently(t, c, 64)
 			require.LessOrEqual(t, c.Stats().SignerSets, 16)
-			require.LessOrEqual(t, c.Stats().Uppers, 16)
 			require.Empty(t, c.builds)
 		})
 	}
@@ -312,10 +310,6 @@ func useConcurrently(t *testing.T, c *Cache, n int) {
 				if rng.IntN(2) == 0 {
 					c.Admit(set)
 				}
-				key := xmss.UpperKey{Tree: uint32(rng.IntN(40))}
-				if c.Upper(key) == nil {
-					c.AdmitUpper(key, &xmss.Upper{})
-				}
 			}
 		})
 	}
@@ -325,7 +319,7 @@ func useConcurrently(t *testing.T, c *Cache, n int) {
 func TestTheMetricsAreWellFormedAndComplete(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
-	c, err := New(Config{SignerSets: 10, Uppers: 20}, testRegistry(t, 4), reg)
+	c, err := New(Config{SignerSets: 10}, testRegistry(t, 4), reg)
 	require.NoError(t, err)
 	set, err := c.SignerSet(t.Context(), participants(t, 1))
 	require.NoError(t, err)
@@ -334,7 +328,7 @@ func TestTheMetricsAreWellFormedAndComplete(t *testing.T) {
 # HELP aggnode_cache_capacity Entries that the cache holds at most.
 # TYPE aggnode_cache_capacity gauge
 aggnode_cache_capacity{cache="signer_set"} 10
-aggnode_cache_capacity{cache="upper"} 20
+aggnode_cache_capacity{cache="upper"} 16
 # HELP aggnode_cache_entries Entries in the cache.
 # TYPE aggnode_cache_entries gauge
 aggnode_cache_entries{cache="signer_set"} 1

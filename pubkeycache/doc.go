@@ -17,8 +17,8 @@
 // the hashing above it when the bytes are equal. After a success with another part, AdmitUpper stores that one.
 //
 // Sizes are fixed at construction. Signer sets: 64 MiB / (validators x 32 B) entries, at least 64, at most 4,096, under
-// the 2Q rule (a set seen once leaves before one seen twice). Upper parts: four a validator (two keys, two neighbouring
-// trees of each), at least 64, of about 0.6 KiB (blake2s) or 1.5 KiB (keccak), least recently used first.
+// the 2Q rule (a set seen once leaves before one seen twice). Upper parts: four of each validator (two keys, two
+// neighbouring trees of each), of about 0.6 KiB (blake2s) or 1.5 KiB (keccak), the oldest first.
 //
 // Concurrency: all methods are safe for concurrent use and no lock is held while keys are sorted, copied or hashed. A
 // Registry and a SignerSet are immutable.

@@ -33,8 +33,8 @@ func newMetrics(reg prometheus.Registerer, c *Cache) *metrics {
 		total,
 		gauge(entries, entriesHelp, "signer_set", func() float64 { return float64(c.Stats().SignerSets) }),
 		gauge(entries, entriesHelp, "upper", func() float64 { return float64(c.Stats().Uppers) }),
-		gauge(capacity, capacityHelp, "signer_set", func() float64 { return float64(c.size.signerSets) }),
-		gauge(capacity, capacityHelp, "upper", func() float64 { return float64(c.size.uppers) }),
+		gauge(capacity, capacityHelp, "signer_set", func() float64 { return float64(c.Stats().SignerSetsMax) }),
+		gauge(capacity, capacityHelp, "upper", func() float64 { return float64(c.Stats().UppersMax) }),
 	)
 	return &metrics{
 		signerSets: lookups{

@@ -12,14 +12,20 @@ import (
 // scratch is the working memory of one batch. It keeps no item alive: release clears it.
 type scratch struct {
 	checks  []xmss.Check
+	signers []wire.ValidatorIndex // of checks[i]
 	answers []xmss.Answer
 	index   []int // position in the batch of checks[i]
+}
+
+// add takes a check of a signature of a validator.
+func (s *scratch) add(c xmss.Check, signer wire.ValidatorIndex) {
+	s.checks, s.signers = append(s.checks, c), append(s.signers, signer)
 }
 
 func (s *scratch) release() {
 	clear(s.checks)
 	clear(s.answers)
-	s.checks, s.index = s.checks[:0], s.index[:0]
+	s.checks, s.signers, s.index = s.checks[:0], s.signers[:0], s.index[:0]
 }
 
 // resize makes answers as long as checks.
@@ -53,7 +59,7 @@ func (v *Verifier) Attestations(ctx context.Context, batch []*wire.SignedAttesta
 		c, reason := v.attestationCheck(a, root)
 		out[i] = reason
 		if reason == wire.ReasonNone {
-			s.checks = append(s.checks, c)
+			s.add(c, a.ValidatorIndex)
 			s.index = append(s.index, i)
 		}
 	}
@@ -77,11 +83,13 @@ func (v *Verifier) attestationCheck(a *wire.SignedAttestation, root wire.DataRoo
 	if !ok {
 		return xmss.Check{}, wire.ReasonUnknownValidator
 	}
-	return v.check(key, a.Data.Slot, root, a.Signature)
+	return v.check(a.ValidatorIndex, key, a.Data.Slot, root, a.Signature)
 }
 
-// check prepares the check of a signature under key over a root.
-func (v *Verifier) check(key xmss.PublicKey, slot wire.Slot, root [32]byte, signature []byte) (xmss.Check, wire.Reason) {
+// check prepares the check of a validator's signature under key over a root.
+func (v *Verifier) check(
+	signer wire.ValidatorIndex, key xmss.PublicKey, slot wire.Slot, root [32]byte, signature []byte,
+) (xmss.Check, wire.Reason) {
 	if slot > maxEpoch {
 		return xmss.Check{}, wire.ReasonEarly
 	}
@@ -94,7 +102,7 @@ func (v *Verifier) check(key xmss.PublicKey, slot wire.Slot, root [32]byte, sign
 		Epoch:     epoch,
 		Message:   root,
 		Signature: signature,
-		Known:     v.cache.Upper(v.scheme.UpperKey(key, epoch)),
+		Known:     v.cache.Upper(signer, v.scheme.UpperKey(key, epoch)),
 	}, wire.ReasonNone
 }
 
@@ -127,7 +135,7 @@ func (v *Verifier) run(s *scratch, kind *kindMetrics) {
 	kind.batch.Observe(float64(n))
 	for i := range s.answers {
 		if a := &s.answers[i]; a.Err == nil && a.Upper != nil {
-			v.cache.AdmitUpper(a.Upper.Key(), a.Upper)
+			v.cache.AdmitUpper(s.signers[i], a.Upper)
 		}
 	}
 }

@@ -27,12 +27,12 @@ func (v *Verifier) block(ctx context.Context, b *wire.SignedBlock) wire.Reason {
 	if !ok {
 		return wire.ReasonUnknownValidator
 	}
-	c, reason := v.check(key, b.Block.Slot, b.Block.HashTreeRoot(v.profile), b.ProposerSignature)
+	c, reason := v.check(b.Block.ProposerIndex, key, b.Block.Slot, b.Block.HashTreeRoot(v.profile), b.ProposerSignature)
 	if reason != wire.ReasonNone {
 		return reason
 	}
 	s := v.scratch.Get().(*scratch)
-	s.checks = append(s.checks, c)
+	s.add(c, b.Block.ProposerIndex)
 	v.run(s, &v.metrics.block)
 	reason = signatureReason(s.answers[0].Err)
 	s.release()
