@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,14 +16,10 @@ import (
 // ChildExecCommand is the hidden subcommand under which the program runs ChildExec.
 const ChildExecCommand = "child-exec"
 
-// What the kernel grants as a time slice.
-const minSlice, maxSlice = 100 * time.Microsecond, 100 * time.Millisecond
-
 // childOptions are the arguments of the shim.
 type childOptions struct {
 	parent    int
 	nice      int
-	slice     time.Duration
 	oom       int
 	schedIdle bool
 	dataMax   uint64
@@ -38,7 +33,6 @@ func parseChildExec(args []string) (childOptions, error) {
 	f.SetOutput(io.Discard)
 	f.IntVar(&o.parent, "parent", 0, "process that must still be the parent; 0 skips the check")
 	f.IntVar(&o.nice, "nice", 0, "nice value, 0 to 19")
-	f.DurationVar(&o.slice, "slice", 0, "time slice, 100us to 100ms; 0 leaves the kernel's")
 	f.IntVar(&o.oom, "oom", 0, "oom_score_adj, 0 to 1000")
 	f.BoolVar(&o.schedIdle, "sched-idle", false, "policy SCHED_IDLE")
 	f.Uint64Var(&o.dataMax, "rlimit-data", 0, "RLIMIT_DATA in bytes; 0 sets none")
@@ -55,8 +49,6 @@ func parseChildExec(args []string) (childOptions, error) {
 		return o, fmt.Errorf("%s: no command", ChildExecCommand)
 	case o.nice < 0 || o.nice > 19:
 		return o, fmt.Errorf("%s: nice %d, must be 0 to 19", ChildExecCommand, o.nice)
-	case o.slice != 0 && (o.slice < minSlice || o.slice > maxSlice):
-		return o, fmt.Errorf("%s: slice %s, must be 0 or %s to %s", ChildExecCommand, o.slice, minSlice, maxSlice)
 	case o.oom < 0 || o.oom > 1000:
 		return o, fmt.Errorf("%s: oom %d, must be 0 to 1000", ChildExecCommand, o.oom)
 	}
@@ -66,7 +58,7 @@ func parseChildExec(args []string) (childOptions, error) {
 // ChildExec is the shim: it gives its own thread the place in the system that the flags name and becomes the command
 // by execve. It returns only with an error, after which the caller must exit. args are what follows ChildExecCommand:
 //
-//	[--parent PID] [--nice N] [--slice DURATION] [--sched-idle] [--oom N] [--rlimit-data BYTES] [--cpus LIST] -- COMMAND [ARG…]
+//	[--parent PID] [--nice N] [--sched-idle] [--oom N] [--rlimit-data BYTES] [--cpus LIST] -- COMMAND [ARG…]
 //
 // COMMAND is a path; it is not searched for. Open files without close-on-exec pass through.
 func ChildExec(args []string) error {
@@ -85,13 +77,10 @@ func ChildExec(args []string) error {
 			return fmt.Errorf("set nice %d: %w", o.nice, err)
 		}
 	}
-	if o.schedIdle || o.slice != 0 {
-		attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: int32(o.nice), Runtime: uint64(o.slice)}
-		if o.schedIdle {
-			attr.Policy = unix.SCHED_IDLE
-		}
+	if o.schedIdle {
+		attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Nice: int32(o.nice)}
 		if err := unix.SchedSetAttr(0, attr, 0); err != nil {
-			return fmt.Errorf("set nice %d, time slice %s, idle %t: %w", o.nice, o.slice, o.schedIdle, err)
+			return fmt.Errorf("set policy SCHED_IDLE: %w", err)
 		}
 	}
 	if o.cpus != nil {

@@ -14,7 +14,7 @@
 // since Linux keeps priorities by thread: that is why a shim is needed at all.
 //
 // Placement is a ladder of tiers, climbed by New as far as Budget.Tier and the machine allow; what stopped it is in
-// Placement. T0, which every Linux machine has: own process group, nice 19, time slices of 100 ms, oom_score_adj 500, memory by watching. T1, from
+// Placement. T0, which every Linux machine has: own process group, nice 19, oom_score_adj 500, memory by watching. T1, from
 // four CPUs on: besides, affinity that leaves a quarter of the CPUs to the node. T2, where cgroup v2 is delegated: the group
 // that the node was started in becomes the parent of two leaves, "node" and "prover", with weights 1000 and 100, a quota and
 // memory.max; the node moves to its leaf, provers are born in theirs, and Close undoes all of it. Leaves of a node that

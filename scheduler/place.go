@@ -12,10 +12,6 @@ const (
 	// proverNice is the lowest priority: measured, it gives checks back their idle latency for a tenth of the proving
 	// rate (ARCHITECTURE.md section 7).
 	proverNice = 19
-	// proverSlice is the longest time slice. Linux from 6.12 on lets a thread that wakes interrupt one of a longer slice at
-	// once, and else has it wait until the running one has had its slice, 3 ms or more. It changes nobody's share. Older kernels
-	// have no slices and ignore it.
-	proverSlice = maxSlice
 	// proverOOMScore makes the kernel prefer the prover to the node when memory is out; 1000 is the most.
 	proverOOMScore = 500
 )
@@ -33,7 +29,7 @@ func (s *Scheduler) Place(class Class) func(*exec.Cmd) error {
 		args := []string{"aggnode", ChildExecCommand, "--parent", strconv.Itoa(os.Getpid())}
 		switch class {
 		case ClassProver:
-			args = append(args, "--nice", strconv.Itoa(proverNice), "--slice", proverSlice.String(), "--oom", strconv.Itoa(proverOOMScore))
+			args = append(args, "--nice", strconv.Itoa(proverNice), "--oom", strconv.Itoa(proverOOMScore))
 			if s.cfg.SchedIdle {
 				args = append(args, "--sched-idle")
 			}

@@ -44,7 +44,7 @@ func report() {
 	_ = unix.Getrlimit(unix.RLIMIT_DATA, &data)
 	_ = unix.Getrlimit(unix.RLIMIT_CORE, &core)
 	cpus, _ := allowedCPUs()
-	fmt.Printf("nice=%d policy=%d slice=%s oom=%s data=%d core=%d cpus=%s group=%v arg=%s env=%s\n", 20-priority, policy.Policy, time.Duration(policy.Runtime),
+	fmt.Printf("nice=%d policy=%d oom=%s data=%d core=%d cpus=%s group=%v arg=%s env=%s\n", 20-priority, policy.Policy,
 		strings.TrimSpace(string(oom)), data.Cur, core.Cur, formatCPUs(cpus), unix.Getpgrp() == os.Getpid(), os.Args[len(os.Args)-1], os.Getenv("HANDED_ON"))
 	if os.Args[len(os.Args)-1] == "wait" {
 		select {}
@@ -119,17 +119,13 @@ func TestPlace(t *testing.T) {
 	cpus, err := allowedCPUs()
 	require.NoError(t, err)
 	all, last := "cpus="+formatCPUs(cpus)+" ", fmt.Sprintf("cpus=%d ", coreOrder("/proc", cpus)[len(cpus)-1])
-	slice := "slice=100ms "
-	if attr, err := unix.SchedGetAttr(0, 0); err != nil || attr.Runtime == 0 {
-		slice = "slice=0s " // a kernel before 6.12
-	}
 	for _, c := range []struct {
 		name  string
 		cfg   Config
 		class Class
 		want  []string
 	}{
-		{"a prover", Config{}, ClassProver, []string{"nice=19 ", "policy=0 ", slice, "oom=500 ", "core=0 ", all, "group=true", "arg=last", "env=yes"}},
+		{"a prover", Config{}, ClassProver, []string{"nice=19 ", "policy=0 ", "oom=500 ", "core=0 ", all, "group=true", "arg=last", "env=yes"}},
 		{"a prover with a maximum below a core", Config{Budget: Budget{CoresMax: 0.5}}, ClassProver, []string{"nice=19 ", last}},
 		{"a verifier beside it", Config{Budget: Budget{CoresMax: 0.5}}, ClassVerifier, []string{"nice=0 ", all}},
 		{"a prover under SCHED_IDLE", Config{SchedIdle: true}, ClassProver, []string{"policy=5 ", "oom=500 "}},
@@ -161,9 +157,6 @@ func TestChildExecRefuses(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"no command":                {},
-		"slice 99µs":                {"--slice", "99us", "--", "/bin/true"},
-		"slice 101ms":               {"--slice", "101ms", "--", "/bin/true"},
-		"invalid value":             {"--slice", "long", "--", "/bin/true"},
 		"nice 20":                   {"--nice", "20", "--", "/bin/true"},
 		"nice -1":                   {"--nice", "-1", "--", "/bin/true"},
 		"oom 1001":                  {"--oom", "1001", "--", "/bin/true"},
@@ -310,7 +303,7 @@ func TestWatch(t *testing.T) {
 }
 
 func FuzzParseChildExec(f *testing.F) {
-	f.Add("--nice 19 --slice 100ms --oom 500 -- /bin/true")
+	f.Add("--nice 19 --oom 500 -- /bin/true")
 	f.Add("--rlimit-data 5 --sched-idle -- a b")
 	f.Add("--cpus 0-3,7 -- a")
 	f.Fuzz(func(t *testing.T, line string) {
