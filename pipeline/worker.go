@@ -134,7 +134,7 @@ type Work struct {
 	Class Class
 	Wait  time.Duration // of its first item, from arrival until a worker took it
 	Wall  time.Duration
-	CPU   time.Duration // of the worker's thread; none for an aggregate
+	CPU   time.Duration // of the worker's thread; next to none where proofs are checked on another one
 }
 
 // meter takes what work on messages of the network took.
@@ -157,8 +157,8 @@ func (w Work) Report(m meter) {
 }
 
 // measured calls check, which is for an item and those after it, and tells OnWork
-// what it took. But with aggregates the worker keeps its thread meanwhile, so that what the
-// kernel accounts to the thread is what the check did. It holds the thread for nothing
+// what it took. The worker keeps its thread meanwhile, so that what the kernel
+// accounts to the thread is what the check did. It holds the thread for nothing
 // else: a goroutine that sleeps on a thread of its own, for work or for the lock, is
 // woken by two switches of threads. Workers that kept theirs all the time cost a
 // vote 3 us more (Intel Xeon with AVX-512, 2026-12).
@@ -170,18 +170,11 @@ func (w *worker) measured(first *Item, check func()) {
 		return
 	}
 	work := Work{Class: first.Class, Wait: w.took.Sub(first.Arrival)}
-	onThread := work.Class != ClassAggregate // proofs are checked on other threads
-	if onThread {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		work.CPU = -p.cfg.ThreadCPU()
-	}
-	began := p.clock.Now()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	began, cpu := p.clock.Now(), p.cfg.ThreadCPU()
 	check()
-	work.Wall = p.clock.Now().Sub(began)
-	if onThread {
-		work.CPU += p.cfg.ThreadCPU()
-	}
+	work.Wall, work.CPU = p.clock.Now().Sub(began), p.cfg.ThreadCPU()-cpu
 	p.cfg.OnWork(work)
 }
 
