@@ -93,8 +93,11 @@ func (t *conformance) verifierSession(ctx context.Context) error {
 			wg.Go(func() {
 				if i%2 == 0 {
 					errs[i] = verify(ctx, claim, t.proof)
-				} else {
-					errs[i] = notAccepted(verify(ctx, claim, flipBit(t.proof, len(t.proof)*i/len(errs))))
+					return
+				}
+				at := len(t.proof) * i / len(errs)
+				if err := notAccepted(verify(ctx, claim, flipBit(t.proof, at))); err != nil {
+					errs[i] = fmt.Errorf("bit 0 of byte %d of %d changed: %w", at, len(t.proof), err)
 				}
 			})
 		}
