@@ -39,7 +39,8 @@ func (s *Scheduler) Compute(ctx context.Context, work func()) error {
 			c.running.Go(c.thread)
 		}
 	})
-	done, failed := make(chan struct{}), any(nil)
+	done := make(chan struct{})
+	var failed any // read after done is closed
 	job := func() {
 		defer close(done)
 		defer func() {
