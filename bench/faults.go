@@ -34,6 +34,8 @@ type FaultsConfig struct {
 
 	Verifier string // who checks: "native", the default, or "child"
 
+	OrdinaryChecks bool // native checks at ordinary priority also where the system allows more
+
 	Progress io.Writer    // lines for a person; nil prints none
 	Logger   *slog.Logger // default: discard
 }
@@ -92,7 +94,7 @@ func Faults(ctx context.Context, cfg FaultsConfig) (report *FaultsReport, err er
 		return nil, err
 	}
 	m := new(meters)
-	sched, stop, err := startScheduler(ctx, scheduler.TierAuto, m, cfg.Logger)
+	sched, stop, err := startScheduler(ctx, scheduler.TierAuto, !cfg.OrdinaryChecks, m, cfg.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func Faults(ctx context.Context, cfg FaultsConfig) (report *FaultsReport, err er
 			say(cfg.Progress, "round %d of %d  %-28s p50 %6.2f ms  p99 %6.2f ms  jobs %v", round+1, cfg.Rounds, f.Long(), latency.P50MS, latency.P99MS, p.jobs)
 		}
 	}
-	return newFaultsReport(all, machine{tier: sched.Tier().String(), cpuModel: cpuModel(), cores: runtime.GOMAXPROCS(0)}), nil
+	return newFaultsReport(all, machine{tier: sched.Tier().String(), realTime: sched.RealTime(), cpuModel: cpuModel(), cores: runtime.GOMAXPROCS(0)}), nil
 }
 
 // faultChecker is who checks the aggregates.

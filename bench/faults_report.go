@@ -11,6 +11,7 @@ import (
 // arrival to verdict, pooled over the rounds.
 type FaultsReport struct {
 	Tier     string        `json:"tier"`
+	RealTime bool          `json:"real_time_checks"`
 	CPUModel string        `json:"cpu_model"`
 	Cores    int           `json:"cores"`
 	Faults   []FaultReport `json:"faults"`
@@ -31,7 +32,7 @@ type FaultReport struct {
 }
 
 func newFaultsReport(all []*faultPhase, m machine) *FaultsReport {
-	r := &FaultsReport{Tier: m.tier, CPUModel: m.cpuModel, Cores: m.cores}
+	r := &FaultsReport{Tier: m.tier, RealTime: m.realTime, CPUModel: m.cpuModel, Cores: m.cores}
 	for _, f := range FaultKinds() {
 		out := FaultReport{Fault: f, Jobs: map[string]int{}}
 		var values []time.Duration
@@ -76,6 +77,6 @@ func (r *FaultsReport) Print(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "tier %s, %d cores, %s\n", r.Tier, r.Cores, r.CPUModel)
+	_, err := fmt.Fprintf(w, "tier %s, checks at %s priority, %d cores, %s\n", r.Tier, priorityName(r.RealTime), r.Cores, r.CPUModel)
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +53,9 @@ type IsolationConfig struct {
 	// Verifier is who checks: "native" (default) or "child". The other one checks in a phase of its own each round, so that
 	// both ways stand side by side.
 	Verifier string
+
+	// OrdinaryChecks keeps checks at ordinary priority also where the system allows more.
+	OrdinaryChecks bool
 
 	CPUProfiles string       // folder for a CPU profile of this process for each phase; empty writes none
 	Progress    io.Writer    // lines for a person; nil prints none
@@ -105,7 +107,7 @@ type rig struct {
 	probe  *probe
 	checks *probedChecker
 
-	otherWay proofChecker // of KindOtherWay
+	checkers map[Kind]proofChecker // of kinds that have another one than checks
 
 	workers int
 	meters  *meters
@@ -142,14 +144,19 @@ func Isolation(ctx context.Context, cfg IsolationConfig) (report *IsolationRepor
 	if err != nil {
 		return nil, fmt.Errorf("isolation: %w", err)
 	}
-	sched, stop, err := startScheduler(ctx, tier, m, cfg.Logger)
+	sched, stop, err := startScheduler(ctx, tier, !cfg.OrdinaryChecks, m, cfg.Logger)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	ordinary, err := scheduler.New(scheduler.Config{Logger: cfg.Logger})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, ordinary.Close()) }()
 	var children children
 	defer children.stop()
-	r, err := startRig(ctx, &cfg, t, sched, &children, m)
+	r, err := startRig(ctx, &cfg, t, sched, ordinary, &children, m)
 	if err != nil {
 		return nil, err
 	}
@@ -159,13 +166,15 @@ func Isolation(ctx context.Context, cfg IsolationConfig) (report *IsolationRepor
 		return nil, err
 	}
 	return newIsolationReport(all, machine{
-		tier: sched.Tier().String(), cpuModel: cpuModel(), cores: runtime.GOMAXPROCS(0), verifier: cfg.Verifier,
+		tier: sched.Tier().String(), realTime: sched.RealTime(), cpuModel: cpuModel(), cores: runtime.GOMAXPROCS(0), verifier: cfg.Verifier,
 	}), nil
 }
 
 // startScheduler makes a scheduler and runs its controller as the node does. stop ends both.
-func startScheduler(ctx context.Context, tier scheduler.Tier, m *meters, log *slog.Logger) (s *scheduler.Scheduler, stop func() error, err error) {
-	s, err = scheduler.New(scheduler.Config{Budget: scheduler.Budget{Tier: tier}, Signals: m, Logger: log})
+func startScheduler(
+	ctx context.Context, tier scheduler.Tier, realTime bool, m *meters, log *slog.Logger,
+) (s *scheduler.Scheduler, stop func() error, err error) {
+	s, err = scheduler.New(scheduler.Config{Budget: scheduler.Budget{Tier: tier}, RealTime: realTime, Signals: m, Logger: log})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -179,8 +188,11 @@ func startScheduler(ctx context.Context, tier scheduler.Tier, m *meters, log *sl
 	}, nil
 }
 
-// startRig starts the children, and puts the rig together around them.
-func startRig(ctx context.Context, cfg *IsolationConfig, t *trace, sched *scheduler.Scheduler, children *children, m *meters) (*rig, error) {
+// startRig starts the children, and puts the rig together around them. Checks run as sched has them; those beside a prover that
+// is not isolated as ordinary has them, without a priority that no other client gives its checks either.
+func startRig(
+	ctx context.Context, cfg *IsolationConfig, t *trace, sched, ordinary *scheduler.Scheduler, children *children, m *meters,
+) (*rig, error) {
 	base := prover.Config{Command: cfg.Command, Env: cfg.Env, Scheme: t.profile.Scheme, Logger: cfg.Logger}
 	plain := base
 	plain.Role, plain.Threads = prover.RoleProve, cfg.Threads
@@ -203,15 +215,23 @@ func startRig(ctx context.Context, cfg *IsolationConfig, t *trace, sched *schedu
 	if err != nil {
 		return nil, err
 	}
-	ways := []proofChecker{native, verifier}
-	if cfg.Verifier == checkChild {
-		slices.Reverse(ways)
-	}
-	r, err := newRig(t, ways[0], cfg.Workers, m)
+	unisolated, err := verify.NewNative(ctx, ordinary.Compute, scheduler.ThreadCPU)
 	if err != nil {
 		return nil, err
 	}
-	r.otherWay = ways[1]
+	var r *rig
+	if cfg.Verifier == checkChild {
+		r, err = newRig(t, verifier, cfg.Workers, m)
+	} else {
+		r, err = newRig(t, native, cfg.Workers, m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.checkers = map[Kind]proofChecker{KindOtherWay: verifier, KindPlain: unisolated, KindInProcess: unisolated}
+	if cfg.Verifier == checkChild {
+		r.checkers = map[Kind]proofChecker{KindOtherWay: native}
+	}
 	job := t.job(jobVotes, 0)
 	r.loads = map[Kind]load{
 		KindAbsent:    noLoad,

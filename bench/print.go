@@ -52,12 +52,12 @@ func (r *IsolationReport) Print(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(w, `tier %s, %d cores, %s
+	if _, err := fmt.Fprintf(w, `tier %s, checks at %s priority, %d cores, %s
 check p50, prover absent     native %.2f ms, child %.2f ms (%.3f); what follows is of %s checks
 check p50 under the budget   %.3f of prover absent (p99 %.3f); plain child %.3f, in this process %.3f
 proofs under the budget      %.3f of the plain child's
 votes under the budget       p50 %.3f of prover absent, p99 %+.3f ms
-`, r.Tier, r.Cores, r.CPUModel, r.NativeMS, r.ChildMS, r.RatioCheck, r.Verifier, r.RatioP50, r.RatioP99, r.RatioPlainP50, r.RatioInProcessP50, r.ProofsRatio, r.Votes.RatioP50, r.Votes.P99AddedMS); err != nil {
+`, r.Tier, priorityName(r.RealTime), r.Cores, r.CPUModel, r.NativeMS, r.ChildMS, r.RatioCheck, r.Verifier, r.RatioP50, r.RatioP99, r.RatioPlainP50, r.RatioInProcessP50, r.ProofsRatio, r.Votes.RatioP50, r.Votes.P99AddedMS); err != nil {
 		return err
 	}
 	for _, d := range r.doubts {
@@ -66,4 +66,12 @@ votes under the budget       p50 %.3f of prover absent, p99 %+.3f ms
 		}
 	}
 	return nil
+}
+
+// priorityName says at which priority native checks ran.
+func priorityName(isRealTime bool) string {
+	if isRealTime {
+		return "real-time"
+	}
+	return "ordinary"
 }

@@ -22,7 +22,8 @@ type IsolationReport struct {
 	ChildMS    float64 `json:"check_child_ms_p50"`
 	RatioCheck float64 `json:"check_native_over_child_p50"`
 
-	Tier     string `json:"tier"` // placement in force
+	Tier     string `json:"tier"`             // placement in force
+	RealTime bool   `json:"real_time_checks"` // native checks ran at real-time priority, but for those beside the plain child and the hashing
 	CPUModel string `json:"cpu_model"`
 	Cores    int    `json:"cores"` // that this process may use
 
@@ -91,6 +92,7 @@ type CPUSeconds struct {
 // machine is what the figures are of.
 type machine struct {
 	tier, cpuModel string
+	realTime       bool // native checks at real-time priority
 	cores          int
 	verifier       string // who checks
 }
@@ -108,7 +110,7 @@ func (r *IsolationReport) Doubts() []string { return r.doubts }
 
 // newIsolationReport pools the phases.
 func newIsolationReport(all []*phase, m machine) *IsolationReport {
-	r := &IsolationReport{Verifier: m.verifier, Tier: m.tier, CPUModel: m.cpuModel, Cores: m.cores, Phases: []Phase{}}
+	r := &IsolationReport{Verifier: m.verifier, Tier: m.tier, RealTime: m.realTime, CPUModel: m.cpuModel, Cores: m.cores, Phases: []Phase{}}
 	for _, p := range all {
 		r.Phases = append(r.Phases, p.summary())
 	}

@@ -23,7 +23,11 @@ func (n *Node) Checks() []api.Check {
 		checks = append(checks, api.Check{Name: "aggregator", OK: ok, Detail: why})
 	}
 	place := n.sched.Placement()
-	return append(checks, api.Check{Name: "placement", OK: true, Detail: place.Tier.String() + ": " + place.Reason})
+	detail := place.Tier.String() + ": " + place.Reason
+	if n.sched.RealTime() {
+		detail += "; checks of proofs run at real-time priority"
+	}
+	return append(checks, api.Check{Name: "placement", OK: true, Detail: detail})
 }
 
 func (n *Node) checkP2P() api.Check {

@@ -127,7 +127,7 @@ func (n *Node) makeChecks() error {
 	}
 	n.signals = &signals{n: n}
 	if n.sched, err = scheduler.New(scheduler.Config{
-		Budget: cfg.placed(cfg.Budget), MemoryMax: cfg.ProverMemory,
+		Budget: cfg.placed(cfg.Budget), MemoryMax: cfg.ProverMemory, RealTime: cfg.RealTime && cfg.ProverClass != ProverPlain,
 		Signals: n.signals, Logger: n.component("scheduler"), Registerer: cfg.Registry, Tracer: cfg.Tracer.Tracer("aggnode/scheduler"),
 	}); err != nil {
 		return err

@@ -54,10 +54,15 @@ func TestAPanicOfAComputationIsItsCallers(t *testing.T) {
 	require.NoError(t, s.Compute(t.Context(), func() {}))
 }
 
+// ordinaryOf computes on threads of its own alone.
+func ordinaryOf(cpus int) *Scheduler {
+	return &Scheduler{machine: Machine{CPUs: cpus}, metrics: newMetrics(nil), urgent: &urgent{}, compute: newCompute()}
+}
+
 func TestAComputationWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Scheduler{machine: Machine{CPUs: 2}, compute: newCompute()}
+		s := ordinaryOf(2)
 		block, ran := make(chan struct{}), atomic.Int64{}
 		var wg sync.WaitGroup
 		for range 3 {
@@ -76,7 +81,7 @@ func TestAComputationWaitsForRoom(t *testing.T) {
 		s.compute.close()
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := &Scheduler{machine: Machine{CPUs: 1}, compute: newCompute()}
+		s := ordinaryOf(1)
 		block := make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() { require.NoError(t, s.Compute(t.Context(), func() { <-block })) })
@@ -88,7 +93,7 @@ func TestAComputationWaitsForRoom(t *testing.T) {
 		wg.Wait()
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := &Scheduler{machine: Machine{CPUs: 1}, compute: newCompute()}
+		s := ordinaryOf(1)
 		s.compute.close()
 		require.ErrorIs(t, s.Compute(t.Context(), func() { t.Error("ran") }), errClosed)
 	})

@@ -18,6 +18,8 @@ type metrics struct {
 
 	cores, weight, slowdown prometheus.Gauge
 	delay, pressure         prometheus.Gauge
+	realTime                prometheus.Gauge
+	urgent, ordinary        prometheus.Counter     // computations
 	limits                  *prometheus.GaugeVec   // bound
 	used, throttled, paced  prometheus.Counter     // seconds
 	decisions               *prometheus.CounterVec // reason
@@ -64,6 +66,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		slowdown: gauge("aggnode_budget_slowdown", "Wall time over CPU time of checks in the last window; 1 is none."),
 		delay:    gauge("aggnode_budget_run_delay_ratio", "Time that verify workers stood in line for a CPU over the time that they ran, in the last step."),
 		pressure: gauge("aggnode_budget_pressure_percent", "CPU pressure of the node's cgroup: some, average of 10 s; 0 below tier 2."),
+		realTime: gauge("aggnode_budget_real_time_share", "Part of the CPU time that long computations of the node (checks of proofs) may take at real-time priority; 0 where it is not allowed."),
 		limits: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "aggnode_budget_limit_cores",
 			Help: "Limits of the operator in cores; 0 is none.",
@@ -89,6 +92,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Help: "Backend children found above their memory limit.",
 		}, []string{"class"}),
 	}
+	computations := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "aggnode_budget_computations_total",
+		Help: "Long computations of the node by the priority that they ran at: real_time, or ordinary for want of permission or credit.",
+	}, []string{"priority"})
+	m.urgent, m.ordinary = computations.WithLabelValues("real_time"), computations.WithLabelValues("ordinary")
 	for _, o := range []string{"granted", "cancelled"} {
 		m.acquires.WithLabelValues(o)
 	}
@@ -103,7 +111,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	reg.MustRegister(m.tier, m.cgroup, m.acquires, m.wait, m.granted, m.resident, m.kills,
 		m.held, m.cores, m.weight, m.slowdown, m.delay, m.pressure, m.limits, m.used, m.throttled, m.paced, m.decisions,
-		m.changes, m.applyErrors)
+		m.changes, m.applyErrors, m.realTime, computations)
 	return m
 }
 

@@ -47,6 +47,9 @@ type Config struct {
 	// DataMax is RLIMIT_DATA of the prover in bytes; 0 sets none. For backends that bear it: an allocation beyond it
 	// fails inside the backend instead of being noticed by Watch.
 	DataMax uint64
+	// RealTime has what Compute runs precede every ordinary thread, at real-time priority, where the system allows it and
+	// for at most a quarter of the CPU time.
+	RealTime bool
 	// Executable is the program that runs ChildExec under the name ChildExecCommand; default "/proc/self/exe", which
 	// stays valid when the file of the running program is replaced.
 	Executable string
@@ -71,6 +74,7 @@ type Config struct {
 type seams struct {
 	kernel kernel
 	cpus   func() ([]int, error) // that this process may use
+	thread threadPriority        // of the thread that calls it
 }
 
 // Scheduler grants proofs and places children. Safe for concurrent use.
@@ -80,6 +84,7 @@ type Scheduler struct {
 	machine Machine  // immutable
 	cpus    []int    // immutable; threads of one core side by side
 	metrics *metrics // immutable
+	urgent  *urgent  // immutable
 	compute *compute // immutable
 	closing sync.Once
 
@@ -99,7 +104,7 @@ type Scheduler struct {
 // New makes a scheduler, finds the highest tier that the machine allows up to Budget.Tier and sets it up. Whoever asks
 // for T2, then or later, or calls Compute, has to call Close.
 func New(cfg Config) (*Scheduler, error) {
-	return newScheduler(cfg, seams{kernel: osKernel{}, cpus: allowedCPUs}, runtime.GOMAXPROCS(0))
+	return newScheduler(cfg, seams{kernel: osKernel{}, cpus: allowedCPUs, thread: newOSPriority()}, runtime.GOMAXPROCS(0))
 }
 
 func newScheduler(cfg Config, seams seams, procs int) (*Scheduler, error) {
@@ -141,6 +146,9 @@ func newScheduler(cfg Config, seams seams, procs int) (*Scheduler, error) {
 	s.metrics.cores.Set(s.enforced(cfg.Budget.top(procs), &s.placement, cfg.Budget))
 	cfg.Logger.Info("prover placement", "tier", s.placement.Tier.String(), "why", s.placement.Reason, "cpus", procs,
 		"prover_cpus", formatCPUs(s.Placement().ProverCPUs), "cgroup", s.machine.Cgroup.String(), "sched_idle", cfg.SchedIdle)
+	// After the node has come into its leaf, where other rules may hold.
+	s.urgent = newUrgent(s.seams.thread, cfg.RealTime, procs, cfg.Logger)
+	s.metrics.realTime.Set(s.urgent.share())
 	return s, nil
 }
 

@@ -64,30 +64,24 @@ func (n *Native) Verify(ctx context.Context, claim prover.Claim, proof []byte) e
 // time of the verdict is without what the check waited for compute; its CPU time means something only if compute locks
 // goroutines to threads.
 func (n *Native) Check(ctx context.Context, claim prover.Claim, proof []byte) (prover.Verdict, error) {
-	item := leanproof.Item{Proof: proof, Want: claims(claim)}
-	v, errs := n.verify(ctx, item)
+	v, errs := n.CheckBatch(ctx, []ProofCheck{{Claim: claim, Proof: proof}})
 	return v, errs[0]
 }
 
 // CheckBatch is Check of several proofs, which share a part of the work: of eight each takes four fifths of the time. The
 // errors are those of the checks, in order; the verdict is what all of them cost.
-func (n *Native) CheckBatch(ctx context.Context, checks []ProofCheck) (prover.Verdict, []error) {
-	items := make([]leanproof.Item, len(checks))
-	for i := range checks {
-		items[i] = leanproof.Item{Proof: checks[i].Proof, Want: claims(checks[i].Claim)}
-	}
-	return n.verify(ctx, items...)
-}
-
-// verify checks items together, there where checks run.
-func (n *Native) verify(ctx context.Context, items ...leanproof.Item) (v prover.Verdict, errs []error) {
+func (n *Native) CheckBatch(ctx context.Context, checks []ProofCheck) (v prover.Verdict, errs []error) {
 	err := n.compute(ctx, func() {
 		began, cpu := time.Now(), n.threadCPU()
+		items := make([]leanproof.Item, len(checks))
+		for i := range checks {
+			items[i] = leanproof.Item{Proof: checks[i].Proof, Want: claims(checks[i].Claim)}
+		}
 		errs = n.proofs.VerifyBatch(ctx, items)
 		v = prover.Verdict{Wall: time.Since(began), CPU: n.threadCPU() - cpu}
 	})
 	if err != nil { // it was not run
-		errs = slices.Repeat([]error{err}, len(items))
+		errs = slices.Repeat([]error{err}, len(checks))
 	}
 	for i := range errs {
 		errs[i] = childError(errs[i])

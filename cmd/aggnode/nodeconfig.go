@@ -45,7 +45,7 @@ func (s *settings) nodeConfig(ctx context.Context, log *slog.Logger) (*node.Conf
 		GossipPort: s.GossipsubPort, HTTPAddress: s.HTTPAddress, APIPort: s.APIPort, MetricsPort: s.MetricsPort,
 		TopicNetwork: s.Network, IsAggregator: s.IsAggregator,
 		NoProofs: s.NoProofs, AggregateVerifier: node.AggregateVerifier(s.Verifier), ProverDir: s.ProverDir, ProverCommand: s.ProverCommand,
-		Budget:        budget,
+		Budget: budget, RealTime: s.BudgetRealTime,
 		ProverThreads: s.ProverThreads, ProverClass: node.ProverClass(s.ProverClass), ProverMemory: s.ProverMemory << 20, Workers: s.Workers,
 	}
 	if cfg.ListenIP, err = netip.ParseAddr(s.ListenAddress); err != nil {
