@@ -44,8 +44,10 @@ type DutyConfig struct {
 	Load         DutyLoad      // beside the duties. Default: none
 	Command      []string      // prover of DutyLoadProver, which speaks the prover protocol for scheme keccak
 	Env          []string      // its complete environment
-	Progress     io.Writer
-	Logger       *slog.Logger // default: discard
+	// OrdinaryPriority keeps this process at ordinary priority also where the system allows more.
+	OrdinaryPriority bool
+	Progress         io.Writer
+	Logger           *slog.Logger // default: discard
 }
 
 func (c DutyConfig) withDefaults() DutyConfig {
@@ -98,11 +100,11 @@ func Duty(ctx context.Context, cfg DutyConfig) (report *DutyReport, err error) {
 			return nil, err
 		}
 	}
-	sched, err := scheduler.New(scheduler.Config{Logger: cfg.Logger})
+	sched, stop, err := startScheduler(ctx, scheduler.Tier0, !cfg.OrdinaryPriority, new(meters), cfg.Logger)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, sched.Close()) }()
+	defer func() { err = errors.Join(err, stop()) }()
 	load, err := startDutyLoad(ctx, &cfg, sched)
 	if err != nil {
 		return nil, err
@@ -125,7 +127,7 @@ func Duty(ctx context.Context, cfg DutyConfig) (report *DutyReport, err error) {
 	}
 	report = newDutyReport(&cfg, seen)
 	report.CPUMS = milliseconds((ownCPU() - before) / time.Duration(leadSlots+cfg.Slots))
-	report.Tier = sched.Tier().String()
+	report.Tier, report.RealTime = sched.Tier().String(), sched.RealTime()
 	report.LoadCores, report.Proofs = load.used()
 	return report, nil
 }

@@ -75,7 +75,7 @@ func (n *dutyNetwork) run(ctx context.Context, cfg *DutyConfig, dir string, sche
 	}
 	pacer := sched.Pacer(pipe.VotesWait)
 	s, err := signer.New(signer.Config{
-		Validators: len(n.validators), Logger: cfg.Logger,
+		Validators: len(n.validators), Logger: cfg.Logger, Ordinarily: sched.Ordinarily,
 		Pace: func(ctx context.Context, until time.Time) error { return pacer.Until(until).Pace(ctx) },
 	}, n.keys, seen, clock, dutyChain{tree}, seen, seen)
 	if err != nil {

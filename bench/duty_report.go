@@ -41,6 +41,7 @@ type DutyReport struct {
 	LoadCores float64  `json:"load_cores"` // that the load had
 	Proofs    float64  `json:"proofs"`     // that a prover made
 	Tier      string   `json:"tier"`       // placement of the load
+	RealTime  bool     `json:"real_time"`  // this process ran at real-time priority, but for searches and preparation
 }
 
 // newDutyReport sums up what was seen of the slots.
@@ -98,8 +99,8 @@ func (r *DutyReport) Print(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, `%d votes (%s, %s) in %d slots of %d ms, %d incomplete; %d cores, %s
+	_, err := fmt.Fprintf(w, `%d votes (%s, %s) in %d slots of %d ms, %d incomplete; the node at %s priority, %d cores, %s
 load %s at tier %s had %.2f cores and made %.1f proofs
-`, r.Votes, r.Scheme, r.Path, r.Slots, r.SlotMS, r.Incomplete, r.Cores, r.CPUModel, r.Load, r.Tier, r.LoadCores, r.Proofs)
+`, r.Votes, r.Scheme, r.Path, r.Slots, r.SlotMS, r.Incomplete, priorityName(r.RealTime), r.Cores, r.CPUModel, r.Load, r.Tier, r.LoadCores, r.Proofs)
 	return err
 }

@@ -34,7 +34,7 @@ type FaultsConfig struct {
 
 	Verifier string // who checks: "native", the default, or "child"
 
-	OrdinaryChecks bool // native checks at ordinary priority also where the system allows more
+	OrdinaryPriority bool // this process at ordinary priority also where the system allows more
 
 	Progress io.Writer    // lines for a person; nil prints none
 	Logger   *slog.Logger // default: discard
@@ -94,7 +94,7 @@ func Faults(ctx context.Context, cfg FaultsConfig) (report *FaultsReport, err er
 		return nil, err
 	}
 	m := new(meters)
-	sched, stop, err := startScheduler(ctx, scheduler.TierAuto, !cfg.OrdinaryChecks, m, cfg.Logger)
+	sched, stop, err := startScheduler(ctx, scheduler.TierAuto, !cfg.OrdinaryPriority, m, cfg.Logger)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 // arrival to verdict, pooled over the rounds.
 type FaultsReport struct {
 	Tier     string        `json:"tier"`
-	RealTime bool          `json:"real_time_checks"`
+	RealTime bool          `json:"real_time"`
 	CPUModel string        `json:"cpu_model"`
 	Cores    int           `json:"cores"`
 	Faults   []FaultReport `json:"faults"`
@@ -77,6 +77,6 @@ func (r *FaultsReport) Print(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "tier %s, checks at %s priority, %d cores, %s\n", r.Tier, priorityName(r.RealTime), r.Cores, r.CPUModel)
+	_, err := fmt.Fprintf(w, "tier %s, the node at %s priority, %d cores, %s\n", r.Tier, priorityName(r.RealTime), r.Cores, r.CPUModel)
 	return err
 }

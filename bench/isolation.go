@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,8 +55,8 @@ type IsolationConfig struct {
 	// both ways stand side by side.
 	Verifier string
 
-	// OrdinaryChecks keeps checks at ordinary priority also where the system allows more.
-	OrdinaryChecks bool
+	// OrdinaryPriority keeps this process at ordinary priority also where the system allows more.
+	OrdinaryPriority bool
 
 	CPUProfiles string       // folder for a CPU profile of this process for each phase; empty writes none
 	Progress    io.Writer    // lines for a person; nil prints none
@@ -107,7 +108,7 @@ type rig struct {
 	probe  *probe
 	checks *probedChecker
 
-	checkers map[Kind]proofChecker // of kinds that have another one than checks
+	otherWay proofChecker // of KindOtherWay
 
 	workers int
 	meters  *meters
@@ -144,29 +145,25 @@ func Isolation(ctx context.Context, cfg IsolationConfig) (report *IsolationRepor
 	if err != nil {
 		return nil, fmt.Errorf("isolation: %w", err)
 	}
-	sched, stop, err := startScheduler(ctx, tier, !cfg.OrdinaryChecks, m, cfg.Logger)
+	sched, stop, err := startScheduler(ctx, tier, !cfg.OrdinaryPriority, m, cfg.Logger)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	ordinary, err := scheduler.New(scheduler.Config{Logger: cfg.Logger})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, ordinary.Close()) }()
 	var children children
 	defer children.stop()
-	r, err := startRig(ctx, &cfg, t, sched, ordinary, &children, m)
+	r, err := startRig(ctx, &cfg, t, sched, &children, m)
 	if err != nil {
 		return nil, err
 	}
+	realTime := sched.RealTime()
 	say(cfg.Progress, "%d rounds of %d phases of %s", cfg.Rounds, len(Kinds()), cfg.Phase)
 	all, err := r.run(ctx, cfg.Rounds, cfg.Phase)
 	if err != nil {
 		return nil, err
 	}
 	return newIsolationReport(all, machine{
-		tier: sched.Tier().String(), realTime: sched.RealTime(), cpuModel: cpuModel(), cores: runtime.GOMAXPROCS(0), verifier: cfg.Verifier,
+		tier: sched.Tier().String(), realTime: realTime, cpuModel: cpuModel(), cores: runtime.GOMAXPROCS(0), verifier: cfg.Verifier,
 	}), nil
 }
 
@@ -188,11 +185,8 @@ func startScheduler(
 	}, nil
 }
 
-// startRig starts the children, and puts the rig together around them. Checks run as sched has them; those beside a prover that
-// is not isolated as ordinary has them, without a priority that no other client gives its checks either.
-func startRig(
-	ctx context.Context, cfg *IsolationConfig, t *trace, sched, ordinary *scheduler.Scheduler, children *children, m *meters,
-) (*rig, error) {
+// startRig starts the children, and puts the rig together around them.
+func startRig(ctx context.Context, cfg *IsolationConfig, t *trace, sched *scheduler.Scheduler, children *children, m *meters) (*rig, error) {
 	base := prover.Config{Command: cfg.Command, Env: cfg.Env, Scheme: t.profile.Scheme, Logger: cfg.Logger}
 	plain := base
 	plain.Role, plain.Threads = prover.RoleProve, cfg.Threads
@@ -215,29 +209,21 @@ func startRig(
 	if err != nil {
 		return nil, err
 	}
-	unisolated, err := verify.NewNative(ctx, ordinary.Compute, scheduler.ThreadCPU)
+	ways := []proofChecker{native, verifier}
+	if cfg.Verifier == checkChild {
+		slices.Reverse(ways)
+	}
+	r, err := newRig(t, ways[0], cfg.Workers, m)
 	if err != nil {
 		return nil, err
 	}
-	var r *rig
-	if cfg.Verifier == checkChild {
-		r, err = newRig(t, verifier, cfg.Workers, m)
-	} else {
-		r, err = newRig(t, native, cfg.Workers, m)
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.checkers = map[Kind]proofChecker{KindOtherWay: verifier, KindPlain: unisolated, KindInProcess: unisolated}
-	if cfg.Verifier == checkChild {
-		r.checkers = map[Kind]proofChecker{KindOtherWay: native}
-	}
+	r.otherWay = ways[1]
 	job := t.job(jobVotes, 0)
 	r.loads = map[Kind]load{
 		KindAbsent:    noLoad,
 		KindBudget:    proveJobs(ctx, budgeted, job, sched.Acquire),
-		KindPlain:     proveJobs(ctx, unplaced, job, nil),
-		KindInProcess: hashInProcess,
+		KindPlain:     unisolated(sched, proveJobs(ctx, unplaced, job, nil)),
+		KindInProcess: unisolated(sched, hashInProcess),
 		KindOtherWay:  noLoad,
 	}
 	r.usage = func() usage {

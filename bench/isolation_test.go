@@ -76,7 +76,7 @@ func fakeRig(t *testing.T, ctx context.Context, idle time.Duration) (*rig, *fake
 	other.takes.Store(int64(3 * idle))
 	r, err := newRig(tr, checker, 2, new(meters))
 	require.NoError(t, err)
-	r.checkers = map[Kind]proofChecker{KindOtherWay: other}
+	r.otherWay = other
 	slowing := func(factor float64, l load) load {
 		return func(ctx context.Context) ([]span, error) {
 			checker.takes.Store(int64(factor * float64(idle)))

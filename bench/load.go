@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/sha3"
 
 	"aggnode/prover"
+	"aggnode/scheduler"
 )
 
 const (
@@ -24,6 +25,14 @@ const (
 
 // load proves until ctx ends, and returns when each proof was made. It finishes the proof that it is at.
 type load func(ctx context.Context) ([]span, error)
+
+// unisolated is a load beside which this process has no precedence either, as no other client has.
+func unisolated(sched *scheduler.Scheduler, l load) load {
+	return func(ctx context.Context) ([]span, error) {
+		defer sched.SuspendRealTime()()
+		return l(ctx)
+	}
+}
 
 // noLoad is the absent prover.
 func noLoad(ctx context.Context) ([]span, error) {

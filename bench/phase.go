@@ -28,9 +28,9 @@ type part struct {
 // phase runs one kind of a length of its share in length. The proof that is running at the end is finished before it returns, unmeasured.
 func (r *rig) phase(ctx context.Context, round int, kind Kind, length time.Duration) (p *phase, err error) {
 	length = kind.length(length)
-	if c := r.checkers[kind]; c != nil {
-		defer func(usual proofChecker) { r.checks.checker = usual }(r.checks.checker)
-		r.checks.checker = c
+	if kind == KindOtherWay {
+		defer func(c proofChecker) { r.checks.checker = c }(r.checks.checker)
+		r.checks.checker = r.otherWay
 	}
 	runtime.GC() // what the last phase left is not this one's to collect
 	timer := time.NewTimer(settle)

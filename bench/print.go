@@ -52,7 +52,7 @@ func (r *IsolationReport) Print(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(w, `tier %s, checks at %s priority, %d cores, %s
+	if _, err := fmt.Fprintf(w, `tier %s, the node at %s priority, %d cores, %s
 check p50, prover absent     native %.2f ms, child %.2f ms (%.3f); what follows is of %s checks
 check p50 under the budget   %.3f of prover absent (p99 %.3f); plain child %.3f, in this process %.3f
 proofs under the budget      %.3f of the plain child's
@@ -68,7 +68,7 @@ votes under the budget       p50 %.3f of prover absent, p99 %+.3f ms
 	return nil
 }
 
-// priorityName says at which priority native checks ran.
+// priorityName says at which priority this process ran.
 func priorityName(isRealTime bool) string {
 	if isRealTime {
 		return "real-time"

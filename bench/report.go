@@ -22,8 +22,8 @@ type IsolationReport struct {
 	ChildMS    float64 `json:"check_child_ms_p50"`
 	RatioCheck float64 `json:"check_native_over_child_p50"`
 
-	Tier     string `json:"tier"`             // placement in force
-	RealTime bool   `json:"real_time_checks"` // native checks ran at real-time priority, but for those beside the plain child and the hashing
+	Tier     string `json:"tier"`      // placement in force
+	RealTime bool   `json:"real_time"` // this process ran at real-time priority, but for the phases of the plain child and the hashing
 	CPUModel string `json:"cpu_model"`
 	Cores    int    `json:"cores"` // that this process may use
 
@@ -92,7 +92,7 @@ type CPUSeconds struct {
 // machine is what the figures are of.
 type machine struct {
 	tier, cpuModel string
-	realTime       bool // native checks at real-time priority
+	realTime       bool // this process ran at real-time priority
 	cores          int
 	verifier       string // who checks
 }

@@ -70,7 +70,7 @@ type Config struct {
 	ProverClass   ProverClass
 	ProverMemory  int64            // bytes; 0: no limit
 	Budget        scheduler.Budget // what the operator allows the prover at start; without a tier: auto
-	RealTime      bool             // checks of proofs at real-time priority where the system allows it; not beside a plain prover
+	RealTime      bool             // the node, not its children, at real-time priority where the system allows it; not beside a plain prover
 	Workers       int              // verification workers; 0: GOMAXPROCS
 
 	Logger   *slog.Logger         // required

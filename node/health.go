@@ -25,7 +25,7 @@ func (n *Node) Checks() []api.Check {
 	place := n.sched.Placement()
 	detail := place.Tier.String() + ": " + place.Reason
 	if n.sched.RealTime() {
-		detail += "; checks of proofs run at real-time priority"
+		detail += "; the node runs at real-time priority"
 	}
 	return append(checks, api.Check{Name: "placement", OK: true, Detail: detail})
 }

@@ -187,6 +187,7 @@ func (n *Node) makeDuties() error {
 	}
 	pacer := n.sched.Pacer(n.pipe.VotesWait)
 	n.signer, err = signer.New(signer.Config{
+		Ordinarily: n.sched.Ordinarily,
 		Pace:       func(ctx context.Context, until time.Time) error { return pacer.Until(until).Pace(ctx) },
 		Validators: len(network.Validators), Logger: n.component("signer"), Registerer: cfg.Registry,
 	}, cfg.Keys, n.store.Marks(), n.clock, n.tree, lateHost{n}, ownProducts{n.pipe})

@@ -108,7 +108,10 @@ func (l *loop) changeTier(b Budget) (moved string, err error) {
 	s.mu.Lock()
 	before, groups := s.placement.Tier, s.groups
 	s.mu.Unlock()
+	// Some kernels let no thread at real-time priority into a group.
+	resume := s.precedence.suspend()
 	p, groups := s.climb(b.Tier, groups)
+	resume()
 	if b.Tier != TierAuto && p.Tier < b.Tier {
 		return "", fmt.Errorf("tier %s is not to be had: %s", b.Tier, p.Reason)
 	}

@@ -28,25 +28,12 @@ func newCompute() *compute { return &compute{jobs: make(chan func()), quit: make
 
 var errClosed = errors.New("the scheduler is closed")
 
-// Compute runs work, which computes for a millisecond or more, and returns when it has ended: at real-time priority on the
-// caller's thread where Config.RealTime and the system allow it and there is credit, else on a thread kept for such work. Of
-// those there are as many as Go has processors; more work waits. A panic of work continues in the caller. The error tells that
-// work was not run: ctx ended before there was room, or the scheduler is closed. The threads start with the first work for
-// them and end with Close, which waits for what runs on them.
+// Compute runs work, which computes for a millisecond or more, on a thread kept for such work, and returns when it has ended.
+// As many run at once as Go has processors; more wait. A panic of work continues in the caller. The error tells that work was
+// not run: ctx ended before there was room, or the scheduler is closed. The threads start with the first call and end with
+// Close, which waits for what is running.
 func (s *Scheduler) Compute(ctx context.Context, work func()) error {
 	c := s.compute
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.quit:
-		return errClosed
-	default:
-	}
-	if s.urgent.run(work) {
-		s.metrics.urgent.Inc()
-		return nil
-	}
-	s.metrics.ordinary.Inc()
 	c.start.Do(func() {
 		for range s.machine.CPUs {
 			c.running.Go(c.thread)

@@ -54,15 +54,10 @@ func TestAPanicOfAComputationIsItsCallers(t *testing.T) {
 	require.NoError(t, s.Compute(t.Context(), func() {}))
 }
 
-// ordinaryOf computes on threads of its own alone.
-func ordinaryOf(cpus int) *Scheduler {
-	return &Scheduler{machine: Machine{CPUs: cpus}, metrics: newMetrics(nil), urgent: &urgent{}, compute: newCompute()}
-}
-
 func TestAComputationWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := ordinaryOf(2)
+		s := &Scheduler{machine: Machine{CPUs: 2}, compute: newCompute()}
 		block, ran := make(chan struct{}), atomic.Int64{}
 		var wg sync.WaitGroup
 		for range 3 {
@@ -81,7 +76,7 @@ func TestAComputationWaitsForRoom(t *testing.T) {
 		s.compute.close()
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := ordinaryOf(1)
+		s := &Scheduler{machine: Machine{CPUs: 1}, compute: newCompute()}
 		block := make(chan struct{})
 		var wg sync.WaitGroup
 		wg.Go(func() { require.NoError(t, s.Compute(t.Context(), func() { <-block })) })
@@ -93,7 +88,7 @@ func TestAComputationWaitsForRoom(t *testing.T) {
 		wg.Wait()
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s := ordinaryOf(1)
+		s := &Scheduler{machine: Machine{CPUs: 1}, compute: newCompute()}
 		s.compute.close()
 		require.ErrorIs(t, s.Compute(t.Context(), func() { t.Error("ran") }), errClosed)
 	})

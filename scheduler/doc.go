@@ -3,10 +3,10 @@
 //
 // It grants one proof at a time (Acquire), wraps the commands of backend children so that they start with the priority,
 // the limits and the death signal of their class (Place), watches the memory of their process trees (Watch), steps a
-// budget controller beside them (Run), puts long computations of the node before everything else, or on threads of their own
-// (Compute), and paces its background work (Pacer). It does not start processes: package prover does, through the function
-// that Place returns. It knows nothing of votes or proofs: what checks cost comes
-// in as Signals, for which it has the instruments (Meters, ThreadCPU).
+// budget controller beside them and puts the node before everything else (Run), runs long computations of the node on
+// threads of their own (Compute) or without that precedence (Ordinarily), and paces its background work (Pacer). It does not
+// start processes: package prover does, through the function that Place returns. It knows nothing of votes or proofs: what
+// checks cost comes in as Signals, for which it has the instruments (Meters, ThreadCPU).
 //
 // One command passes through it like this: Place rewrites "python child" into "aggnode child-exec --nice 19 … -- python
 // child"; prover starts that; the new process runs ChildExec, which sets the policy on its one thread, asks the kernel
@@ -29,9 +29,9 @@
 // operator's maximum becomes a number of CPUs, rounded up, for provers that start and for those that Watch looks after, and
 // the controller's own cuts are reported as cannot_limit.
 //
-// Concurrency: a Scheduler is safe for concurrent use; Run and Watch run on their callers' goroutines. It owns the goroutines
-// for Compute, one a processor, from the first work for them until Close. Only Run, and after it Close, writes control files.
-// Windows and meters take no lock.
+// Concurrency: a Scheduler is safe for concurrent use; Run and Watch run on their callers' goroutines. It owns the goroutines of
+// Compute, one a processor, from its first call until Close. Only Run, and after it Close, writes control files. Windows and
+// meters take no lock.
 //
 // Failure policy: a limit that cannot be set in the child ends the child with exit code 127 and a line on stderr that says
 // which, rather than leave a prover at normal priority. A tier that cannot be set up is undone and the one below is used. A

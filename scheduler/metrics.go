@@ -19,6 +19,7 @@ type metrics struct {
 	cores, weight, slowdown prometheus.Gauge
 	delay, pressure         prometheus.Gauge
 	realTime                prometheus.Gauge
+	realTimeLost            prometheus.Counter
 	urgent, ordinary        prometheus.Counter     // computations
 	limits                  *prometheus.GaugeVec   // bound
 	used, throttled, paced  prometheus.Counter     // seconds
@@ -60,13 +61,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "aggnode_budget_granted",
 			Help: "1 while a job holds the grant to prove.",
 		}),
-		held:     counter("aggnode_budget_granted_seconds_total", "Time in which a job held the grant to prove, counted at its end."),
-		cores:    gauge("aggnode_budget_cores", "Cores that the prover may use, as enforced by the tier."),
-		weight:   gauge("aggnode_budget_weight", "CPU weight of the prover's cgroup against 1000 of the node's; 0 below tier 2."),
-		slowdown: gauge("aggnode_budget_slowdown", "Wall time over CPU time of checks in the last window; 1 is none."),
-		delay:    gauge("aggnode_budget_run_delay_ratio", "Time that verify workers stood in line for a CPU over the time that they ran, in the last step."),
-		pressure: gauge("aggnode_budget_pressure_percent", "CPU pressure of the node's cgroup: some, average of 10 s; 0 below tier 2."),
-		realTime: gauge("aggnode_budget_real_time_share", "Part of the CPU time that long computations of the node (checks of proofs) may take at real-time priority; 0 where it is not allowed."),
+		held:         counter("aggnode_budget_granted_seconds_total", "Time in which a job held the grant to prove, counted at its end."),
+		cores:        gauge("aggnode_budget_cores", "Cores that the prover may use, as enforced by the tier."),
+		weight:       gauge("aggnode_budget_weight", "CPU weight of the prover's cgroup against 1000 of the node's; 0 below tier 2."),
+		slowdown:     gauge("aggnode_budget_slowdown", "Wall time over CPU time of checks in the last window; 1 is none."),
+		delay:        gauge("aggnode_budget_run_delay_ratio", "Time that verify workers stood in line for a CPU over the time that they ran, in the last step."),
+		pressure:     gauge("aggnode_budget_pressure_percent", "CPU pressure of the node's cgroup: some, average of 10 s; 0 below tier 2."),
+		realTime:     gauge("aggnode_budget_real_time", "1 while the node runs at real-time priority, before its prover and everything else; 0 where that is switched off or not allowed, or suspended."),
+		realTimeLost: counter("aggnode_budget_real_time_suspended_total", "Times that the node went back to ordinary priority for a while because it took more than half of the CPU time."),
 		limits: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "aggnode_budget_limit_cores",
 			Help: "Limits of the operator in cores; 0 is none.",
@@ -92,11 +94,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Help: "Backend children found above their memory limit.",
 		}, []string{"class"}),
 	}
-	computations := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "aggnode_budget_computations_total",
-		Help: "Long computations of the node by the priority that they ran at: real_time, or ordinary for want of permission or credit.",
-	}, []string{"priority"})
-	m.urgent, m.ordinary = computations.WithLabelValues("real_time"), computations.WithLabelValues("ordinary")
 	for _, o := range []string{"granted", "cancelled"} {
 		m.acquires.WithLabelValues(o)
 	}
@@ -111,7 +108,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	reg.MustRegister(m.tier, m.cgroup, m.acquires, m.wait, m.granted, m.resident, m.kills,
 		m.held, m.cores, m.weight, m.slowdown, m.delay, m.pressure, m.limits, m.used, m.throttled, m.paced, m.decisions,
-		m.changes, m.applyErrors, m.realTime, computations)
+		m.changes, m.applyErrors, m.realTime, m.realTimeLost)
 	return m
 }
 

@@ -46,17 +46,21 @@ func (s *Scheduler) Decision() Decision {
 }
 
 // Run steps the controller each 500 ms and with each SetBudget until ctx ends, and then returns nil. One call at a time.
-// What cannot be put in force is logged, counted and tried again.
+// What cannot be put in force is logged, counted and tried again. While it runs the node has real-time priority, where
+// Config.RealTime and the system allow that.
 func (s *Scheduler) Run(ctx context.Context) error {
 	l := newLoop(s)
 	tick := time.NewTicker(stepEvery)
 	defer tick.Stop()
+	defer s.precedence.stop()
+	s.precedence.step(time.Now())
 	l.step(time.Now(), false)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+			s.precedence.step(time.Now())
 			l.step(time.Now(), false)
 		case c := <-s.changes:
 			c.done <- l.change(c)

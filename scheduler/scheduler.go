@@ -47,8 +47,8 @@ type Config struct {
 	// DataMax is RLIMIT_DATA of the prover in bytes; 0 sets none. For backends that bear it: an allocation beyond it
 	// fails inside the backend instead of being noticed by Watch.
 	DataMax uint64
-	// RealTime has what Compute runs precede every ordinary thread, at real-time priority, where the system allows it and
-	// for at most a quarter of the CPU time.
+	// RealTime has the threads of the node precede every ordinary one, at real-time priority, while Run runs, where the
+	// system allows it, and for at most half of the CPU time.
 	RealTime bool
 	// Executable is the program that runs ChildExec under the name ChildExecCommand; default "/proc/self/exe", which
 	// stays valid when the file of the running program is replaced.
@@ -72,21 +72,21 @@ type Config struct {
 
 // seams are what tests replace.
 type seams struct {
-	kernel kernel
-	cpus   func() ([]int, error) // that this process may use
-	thread threadPriority        // of the thread that calls it
+	kernel  kernel
+	cpus    func() ([]int, error) // that this process may use
+	threads threads               // of this process
 }
 
 // Scheduler grants proofs and places children. Safe for concurrent use.
 type Scheduler struct {
-	cfg     Config   // immutable
-	seams   seams    // immutable
-	machine Machine  // immutable
-	cpus    []int    // immutable; threads of one core side by side
-	metrics *metrics // immutable
-	urgent  *urgent  // immutable
-	compute *compute // immutable
-	closing sync.Once
+	cfg        Config      // immutable
+	seams      seams       // immutable
+	machine    Machine     // immutable
+	cpus       []int       // immutable; threads of one core side by side
+	metrics    *metrics    // immutable
+	precedence *precedence // immutable
+	compute    *compute    // immutable
+	closing    sync.Once
 
 	grant   chan struct{} // one slot: a token in it is the running proof. Waiters queue in the order of their coming
 	waiters atomic.Int64  // for the grant
@@ -104,7 +104,7 @@ type Scheduler struct {
 // New makes a scheduler, finds the highest tier that the machine allows up to Budget.Tier and sets it up. Whoever asks
 // for T2, then or later, or calls Compute, has to call Close.
 func New(cfg Config) (*Scheduler, error) {
-	return newScheduler(cfg, seams{kernel: osKernel{}, cpus: allowedCPUs, thread: newOSPriority()}, runtime.GOMAXPROCS(0))
+	return newScheduler(cfg, seams{kernel: osKernel{}, cpus: allowedCPUs, threads: newOSThreads()}, runtime.GOMAXPROCS(0))
 }
 
 func newScheduler(cfg Config, seams seams, procs int) (*Scheduler, error) {
@@ -146,9 +146,7 @@ func newScheduler(cfg Config, seams seams, procs int) (*Scheduler, error) {
 	s.metrics.cores.Set(s.enforced(cfg.Budget.top(procs), &s.placement, cfg.Budget))
 	cfg.Logger.Info("prover placement", "tier", s.placement.Tier.String(), "why", s.placement.Reason, "cpus", procs,
 		"prover_cpus", formatCPUs(s.Placement().ProverCPUs), "cgroup", s.machine.Cgroup.String(), "sched_idle", cfg.SchedIdle)
-	// After the node has come into its leaf, where other rules may hold.
-	s.urgent = newUrgent(s.seams.thread, cfg.RealTime, procs, cfg.Logger)
-	s.metrics.realTime.Set(s.urgent.share())
+	s.precedence = newPrecedence(seams.threads, cfg.RealTime, procs, s.metrics, cfg.Logger)
 	return s, nil
 }
 

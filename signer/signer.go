@@ -31,6 +31,11 @@ type Config struct {
 	// blocks while votes wait to be checked, no longer than until; its error is
 	// that of ctx. Nil never blocks.
 	Pace func(ctx context.Context, until time.Time) error
+	// Ordinarily runs what computes for milliseconds, a search or the preparation of
+	// a key, on the calling goroutine, and returns when it has ended: not at the
+	// priority that the node has for gossip, or its own disk and timers would wait.
+	// Nil calls it and no more.
+	Ordinarily func(work func())
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -135,6 +140,9 @@ func newSigner(cfg Config, validators []validator, marks marks, clock clock, dat
 	}
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = runtime.GOMAXPROCS(0)
+	}
+	if cfg.Ordinarily == nil {
+		cfg.Ordinarily = func(work func()) { work() }
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

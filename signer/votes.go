@@ -68,7 +68,7 @@ func (s *Signer) signSafely(ctx context.Context, key secretKey, epoch wire.Epoch
 // searchSafely does the long part of a signature and turns a panic into an error.
 func (s *Signer) searchSafely(ctx context.Context, key secretKey, epoch wire.Epoch, root [xmss.MessageSize]byte) (reveal func() []byte, err error) {
 	defer s.recovered(&err)
-	reveal, err = key.Search(ctx, uint32(epoch), root)
+	s.cfg.Ordinarily(func() { reveal, err = key.Search(ctx, uint32(epoch), root) })
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errKey, err)
 	}

@@ -161,9 +161,11 @@ func (s *Signer) prepare(ctx context.Context, task *warmTask) {
 // prepareSafely turns a panic into an error.
 func (s *Signer) prepareSafely(ctx context.Context, task *warmTask, epoch wire.Epoch) (err error) {
 	defer s.recovered(&err)
-	if err := task.key.Prepare(ctx, uint32(epoch)); err != nil || task.trials == 0 {
-		return err
-	}
+	s.cfg.Ordinarily(func() {
+		if err = task.key.Prepare(ctx, uint32(epoch)); err == nil && task.trials > 0 {
+			err = task.key.Begin(ctx, uint32(epoch), task.trials)
+		}
+	})
 
-	return task.key.Begin(ctx, uint32(epoch), task.trials)
+	return err
 }

@@ -95,7 +95,7 @@ was too busy to tell. CMD is any program that speaks the prover protocol for sch
 	f.IntVar(&cfg.Workers, "workers", 0, "verify workers; default: one a core, `N`")
 	f.StringVar(&cfg.Verifier, "aggregate-verifier", "native", "who checks proofs: native (this process) or child, `NAME`")
 	f.StringVar(&cfg.Tier, "budget-tier", "auto", "highest placement of the prover to try: T0 (lowest priority), T1 (reserved cores), T2 (cgroup v2) or auto, `TIER`")
-	f.BoolVar(&cfg.OrdinaryChecks, "ordinary-checks", false, "check natively at ordinary priority also where the system allows real-time priority")
+	f.BoolVar(&cfg.OrdinaryPriority, "ordinary-priority", false, "stay at ordinary priority also where the system allows real-time priority")
 	f.StringVar(&cfg.CPUProfiles, "cpuprofile", "", "write a CPU profile of this process for each phase, `DIR`")
 	f.StringVar(&jsonFile, "json", "", "write the figures as JSON, `FILE`")
 	f.StringVar(&htmlFile, "html", "", "write a page with latency curves, `FILE`")

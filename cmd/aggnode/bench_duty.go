@@ -55,6 +55,7 @@ speaks the prover protocol for scheme keccak.`,
 	f.DurationVar(&cfg.SlotDuration, "slot-duration", 0, "length of a slot, a multiple of 5 ms; default: eight times what the signatures alone take, at least 250ms, `DURATION`")
 	f.StringVar(&cfg.DataDir, "data-dir", "", "folder on the disk whose fsync is measured; default: that for temporary files, `DIR`")
 	f.StringVar(&load, "load", "none", "what runs beside it: none, spin or prover, which --backend and CMD imply, `NAME`")
+	f.BoolVar(&cfg.OrdinaryPriority, "ordinary-priority", false, "stay at ordinary priority also where the system allows real-time priority")
 	f.StringVar(&jsonFile, "json", "", "write the figures as JSON, `FILE`")
 	backend.flags(cmd)
 	return cmd

@@ -37,7 +37,7 @@ phase the prover has to make a proof again. Under seven minutes.`,
 	f.IntVar(&cfg.Rounds, "rounds", 0, "rounds of the six kinds of phase; default: 3, `N`")
 	f.DurationVar(&cfg.Phase, "phase", 0, "length of a phase; default: 12s, `DURATION`")
 	f.IntVar(&cfg.Workers, "workers", 0, "verify workers; default: one a core, `N`")
-	f.BoolVar(&cfg.OrdinaryChecks, "ordinary-checks", false, "check natively at ordinary priority also where the system allows real-time priority")
+	f.BoolVar(&cfg.OrdinaryPriority, "ordinary-priority", false, "stay at ordinary priority also where the system allows real-time priority")
 	f.StringVar(&cfg.Verifier, "aggregate-verifier", "native", "who checks aggregates: native, or child (the installed package in a process of its own), `HOW`")
 	f.StringVar(&jsonFile, "json", "", "write the figures as JSON, `FILE`")
 	backend.flags(cmd)

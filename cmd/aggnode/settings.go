@@ -102,7 +102,7 @@ func addRunFlags(f *pflag.FlagSet) {
 	f.Float64("budget-cores-max", 0, "hard limit of the prover in cores, 0 for none; can be changed while the node runs, `CORES`")
 	f.Duration("budget-target", 50*time.Millisecond, "queue wait of votes and check time at p99 above which the prover may have to yield; can be changed while the node runs, `DURATION`")
 	f.Bool("budget-calendar", true, "lower weight of the prover in intervals 0 and 1; can be changed while the node runs")
-	f.Bool("budget-real-time", true, "check proofs at real-time priority, for at most a quarter of the CPU time, where the system allows it (CAP_SYS_NICE or RLIMIT_RTPRIO)")
+	f.Bool("budget-real-time", true, "run the node, not its prover, at real-time priority, for at most half of the CPU time, where the system allows it (CAP_SYS_NICE or RLIMIT_RTPRIO)")
 	f.Int("verify-workers", 0, "verification workers; 0: one per core, `N`")
 	addLogFlags(f)
 	f.String("otlp", "", "OpenTelemetry collector for traces: http(s)://host:4318 or grpc://host:4317, `URL`")
