@@ -212,7 +212,7 @@ func TestTheFieldsOfTheJSONAreFixed(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	require.Equal(t, strings.Fields("check_child_ms_p50 check_native_ms_p50 check_native_over_child_p50 conclusive cores cpu_model phases proofs_ratio ratio_in_process_p50 ratio_p50 ratio_p99 ratio_plain_p50 tier verifier votes"),
+	require.Equal(t, strings.Fields("check_child_ms_p50 check_native_ms_p50 check_native_over_child_p50 conclusive cores cpu_model phases proofs_ratio ratio_in_process_p50 ratio_p50 ratio_p99 ratio_plain_p50 real_time tier verifier votes"),
 		keys(newIsolationReport(nil, machine{})))
 	require.Equal(t, strings.Fields("p99_added_ms ratio_p50"), keys(VotesRatio{}))
 	require.Equal(t, strings.Fields("check decode pipe queue signer_set"), keys(StageMS{}))

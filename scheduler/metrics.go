@@ -20,7 +20,6 @@ type metrics struct {
 	delay, pressure         prometheus.Gauge
 	realTime                prometheus.Gauge
 	realTimeLost            prometheus.Counter
-	urgent, ordinary        prometheus.Counter     // computations
 	limits                  *prometheus.GaugeVec   // bound
 	used, throttled, paced  prometheus.Counter     // seconds
 	decisions               *prometheus.CounterVec // reason
