@@ -100,7 +100,7 @@ func (r *DutyReport) Print(w io.Writer) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, `%d votes (%s, %s) in %d slots of %d ms, %d incomplete; the node at %s priority, %d cores, %s
-the node at %s priority, load %s at tier %s had %.2f cores and made %.1f proofs
+load %s at tier %s had %.2f cores and made %.1f proofs
 `, r.Votes, r.Scheme, r.Path, r.Slots, r.SlotMS, r.Incomplete, priorityName(r.RealTime), r.Cores, r.CPUModel, r.Load, r.Tier, r.LoadCores, r.Proofs)
 	return err
 }
