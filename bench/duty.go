@@ -44,6 +44,9 @@ type DutyConfig struct {
 	Load         DutyLoad      // beside the duties. Default: none
 	Command      []string      // prover of DutyLoadProver, which speaks the prover protocol for scheme keccak
 	Env          []string      // its complete environment
+	// BlockAtTimer has the slot's block come with the timer of the votes, so that nothing can be searched for before. Default:
+	// at the slot's start.
+	BlockAtTimer bool
 	// OrdinaryPriority keeps this process at ordinary priority also where the system allows more.
 	OrdinaryPriority bool
 	Progress         io.Writer
@@ -127,6 +130,7 @@ func Duty(ctx context.Context, cfg DutyConfig) (report *DutyReport, err error) {
 	}
 	report = newDutyReport(&cfg, seen)
 	report.CPUMS = milliseconds((ownCPU() - before) / time.Duration(leadSlots+cfg.Slots))
+	report.BlockAtTimer = cfg.BlockAtTimer
 	report.Tier, report.RealTime = sched.Tier().String(), sched.RealTime()
 	report.LoadCores, report.Proofs = load.used()
 	return report, nil

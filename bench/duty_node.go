@@ -77,7 +77,7 @@ func (n *dutyNetwork) run(ctx context.Context, cfg *DutyConfig, dir string, sche
 	s, err := signer.New(signer.Config{
 		Validators: len(n.validators), Logger: cfg.Logger, Ordinarily: sched.Ordinarily,
 		Pace: func(ctx context.Context, until time.Time) error { return pacer.Until(until).Pace(ctx) },
-	}, n.keys, seen, clock, dutyChain{tree}, seen, seen)
+	}, n.keys, seen, clock, dutyChain{tree, clock, cfg.BlockAtTimer}, seen, seen)
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +123,20 @@ func (n *dutyNetwork) pipeline(cfg *DutyConfig, clock *chain.Clock) (*pipeline.P
 	return pipe, tree, err
 }
 
-// dutyChain says what to vote for. The slot's block is there at once: to wait for it is no work of the signer.
-type dutyChain struct{ *chain.Tree }
+// dutyChain says what to vote for. The slot's block, which changes nothing, is known at the slot's start or at the timer of the
+// votes.
+type dutyChain struct {
+	*chain.Tree
+	clock   *chain.Clock
+	atTimer bool
+}
 
-func (dutyChain) WaitBlock(context.Context, wire.Slot) error { return nil }
+func (c dutyChain) WaitBlock(ctx context.Context, slot wire.Slot) error {
+	if !c.atTimer {
+		return nil
+	}
+	return c.clock.WaitUntil(ctx, c.clock.IntervalStart(slot, 1))
+}
 
 // dutySlot is what was seen of one slot; times are from the duty's timer.
 type dutySlot struct {

@@ -37,11 +37,12 @@ type DutyReport struct {
 
 	CPUMS float64 `json:"cpu_ms_per_slot"` // of this process: signatures, keys, checks and all
 
-	Load      DutyLoad `json:"load"`
-	LoadCores float64  `json:"load_cores"` // that the load had
-	Proofs    float64  `json:"proofs"`     // that a prover made
-	Tier      string   `json:"tier"`       // placement of the load
-	RealTime  bool     `json:"real_time"`  // this process ran at real-time priority, but for searches and preparation
+	Load         DutyLoad `json:"load"`
+	LoadCores    float64  `json:"load_cores"`     // that the load had
+	Proofs       float64  `json:"proofs"`         // that a prover made
+	Tier         string   `json:"tier"`           // placement of the load
+	BlockAtTimer bool     `json:"block_at_timer"` // and not at the slot's start: nothing was searched for before
+	RealTime     bool     `json:"real_time"`      // this process ran at real-time priority, but for searches and preparation
 }
 
 // newDutyReport sums up what was seen of the slots.
@@ -99,8 +100,16 @@ func (r *DutyReport) Print(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, `%d votes (%s, %s) in %d slots of %d ms, %d incomplete; the node at %s priority, %d cores, %s
+	_, err := fmt.Fprintf(w, `%d votes (%s, %s) in %d slots of %d ms, %d incomplete, blocks known at the %s; the node at %s priority, %d cores, %s
 load %s at tier %s had %.2f cores and made %.1f proofs
-`, r.Votes, r.Scheme, r.Path, r.Slots, r.SlotMS, r.Incomplete, priorityName(r.RealTime), r.Cores, r.CPUModel, r.Load, r.Tier, r.LoadCores, r.Proofs)
+`, r.Votes, r.Scheme, r.Path, r.Slots, r.SlotMS, r.Incomplete, blockName(r.BlockAtTimer), priorityName(r.RealTime), r.Cores, r.CPUModel, r.Load, r.Tier, r.LoadCores, r.Proofs)
 	return err
+}
+
+// blockName says when the blocks of the slots were known.
+func blockName(atTimer bool) string {
+	if atTimer {
+		return "votes' timer"
+	}
+	return "slot's start"
 }

@@ -26,6 +26,7 @@ type batch struct {
 	root   wire.DataRoot
 	places []int        // in results, of those that are to be signed
 	marks  []store.Mark // of the places
+	early  *early       // searches of all voters that were begun before; nil for none
 
 	results []Result // each written by the goroutine that settles its place
 
@@ -132,10 +133,13 @@ func (b *batch) record(ctx context.Context) {
 func (b *batch) search(ctx context.Context, n int) {
 	found := search{n: n}
 	if !b.isRefused(n) {
-		start := b.signer.clock.Now()
-		key := b.signer.byIndex[b.results[b.places[n]].Index].attestation
-		found.reveal, found.err = b.signer.searchSafely(ctx, key, b.epoch, b.root)
-		found.took = b.signer.clock.Now().Sub(start)
+		switch v := b.results[b.places[n]].Index; {
+		case b.early != nil:
+			found = b.early.search(ctx, b.signer, v, b.epoch)
+		default:
+			found = b.signer.searchTimed(ctx, b.signer.byIndex[v].attestation, b.epoch, b.root)
+		}
+		found.n = n
 	}
 	b.mu.Lock()
 	b.found = append(b.found, found)

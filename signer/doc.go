@@ -8,11 +8,13 @@
 //
 // # One vote
 //
+//	before        when the slot's block is known, search for the signatures'
+//	              randomizers for the data that the votes will most likely carry
 //	Run           interval 1 of the slot: wait for the slot's block, at most half
 //	              an interval; take the attestation data once for all keys
 //	SignVotes     reserve the slot for all keys, one transaction, on disk;
-//	              meanwhile search for the signatures' randomizers in at most
-//	              GOMAXPROCS goroutines; sign as both are there
+//	              meanwhile search, in at most GOMAXPROCS goroutines, for what was
+//	              not found before; sign as both are there
 //	each vote     published, and delivered to our own pipeline, as soon as it is
 //	              signed, whatever the others do
 //	afterwards    prepare the keys' subtrees for the next slot in the background:

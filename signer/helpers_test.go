@@ -216,7 +216,8 @@ func (m *fakeMarks) Reserve(ctx context.Context, marks []store.Mark) []error {
 
 // fakeChain gives votes for a head that is the slot, and knows some blocks.
 type fakeChain struct {
-	blockAt func(slot wire.Slot) time.Time // when the slot's block is known; nil: at once
+	blockAt func(slot wire.Slot) time.Time            // when the slot's block is known; nil: at once
+	data    func(slot wire.Slot) wire.AttestationData // nil: testData
 }
 
 func testData(slot wire.Slot) wire.AttestationData {
@@ -225,7 +226,13 @@ func testData(slot wire.Slot) wire.AttestationData {
 	return wire.AttestationData{Slot: slot, Head: head, Target: head}
 }
 
-func (c *fakeChain) AttestationData(slot wire.Slot) wire.AttestationData { return testData(slot) }
+func (c *fakeChain) AttestationData(slot wire.Slot) wire.AttestationData {
+	if c.data != nil {
+		return c.data(slot)
+	}
+
+	return testData(slot)
+}
 
 func (c *fakeChain) WaitBlock(ctx context.Context, slot wire.Slot) error {
 	if c.blockAt == nil {

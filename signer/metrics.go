@@ -13,6 +13,12 @@ const (
 	stageDeliver = "deliver"
 )
 
+// What searches were begun for before the duty, the label of aggnode_votes_searched_early_total.
+const (
+	earlySame  = "same_data"
+	earlyOther = "other_data"
+)
+
 // metrics are the metrics of a Signer.
 type metrics struct {
 	signatures  prometheus.Counter
@@ -24,6 +30,7 @@ type metrics struct {
 	emitFailed  *prometheus.CounterVec
 	missed      prometheus.Counter
 	noBlock     prometheus.Counter
+	early       *prometheus.CounterVec
 	warm        prometheus.Histogram
 	warmSkipped prometheus.Counter
 	warmFailed  prometheus.Counter
@@ -53,6 +60,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		emitFailed: vec("aggnode_votes_emit_failed_total", "Own votes that could not be sent, or that our own pipeline did not take.", "stage"),
 		missed:     counter("aggnode_votes_missed_slots_total", "Slots in which this node was too late to vote."),
 		noBlock:    counter("aggnode_votes_without_block_total", "Votes made before the slot's block was known."),
+		early:      vec("aggnode_votes_searched_early_total", "Slots whose signatures were searched for before the duty, by whether it then voted for the same data.", "data"),
 		warm: histogram("aggnode_keys_warm_seconds", "Duration of preparing the keys for a slot.",
 			[]float64{0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}),
 		warmSkipped: counter("aggnode_keys_warm_skipped_total", "Preparations left out because the one before still ran."),
@@ -62,6 +70,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		m.refused.WithLabelValues(roleAttestation.String(), r.String())
 		m.refused.WithLabelValues(roleProposal.String(), r.String())
 	}
+	m.early.WithLabelValues(earlySame)
+	m.early.WithLabelValues(earlyOther)
 	m.emitFailed.WithLabelValues(stagePublish)
 	m.emitFailed.WithLabelValues(stageDeliver)
 	if reg == nil {
@@ -69,7 +79,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{
 		m.signatures, m.signing, m.production, m.validators, m.published, m.refused, m.emitFailed,
-		m.missed, m.noBlock, m.warm, m.warmSkipped, m.warmFailed,
+		m.missed, m.noBlock, m.early, m.warm, m.warmSkipped, m.warmFailed,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics of the signer: %w", err)

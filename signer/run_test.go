@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -190,16 +192,23 @@ func TestWarmingStandsBackUntilItsSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		type look struct{ at, until time.Time }
-		var looks []look
+		var mu sync.Mutex
+		var looks []look // guarded by mu
 		r := newRig(t, 3, func(_ *rig, cfg *Config, _ []validator) {
 			cfg.Parallel = 1
 			cfg.Pace = func(ctx context.Context, until time.Time) error {
+				mu.Lock()
+				defer mu.Unlock()
 				looks = append(looks, look{time.Now(), until})
 
 				return ctx.Err()
 			}
 		})
 		r.runUntil(t, testSlot)
+		require.Contains(t, looks, look{r.clock.genesis, r.clock.IntervalStart(0, 1)}, "searches before the duty")
+		looks = slices.DeleteFunc(looks, func(l look) bool {
+			return l.at.Equal(r.clock.genesis) && !l.until.IsZero() || l.at.Equal(r.clock.SlotStart(1))
+		})
 		require.Len(t, looks, 3+6, "at the start, and one of each key for the next slot and one ahead")
 		for _, l := range looks[:3] {
 			require.Zero(t, l.until, "the first duty is near")
@@ -215,15 +224,19 @@ func TestWarmingStandsBackUntilItsSlot(t *testing.T) {
 func TestWarmingWaitsForNoNetwork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var warmed time.Time
+		var mu sync.Mutex
+		var warmed time.Time // guarded by mu
 		r := newRig(t, 2, func(r *rig, _ *Config, _ []validator) {
 			for _, k := range r.keys {
 				k.signs = 10 * time.Millisecond
 			}
 			r.net.check = func(*wire.SignedAttestation) { _ = pass(t.Context(), time.Second) }
+			r.chain.blockAt = func(slot wire.Slot) time.Time { return r.clock.IntervalStart(slot, 1) } // nothing is searched before
 		})
 		r.cfg.Pace = func(ctx context.Context, until time.Time) error {
-			if !until.IsZero() && warmed.IsZero() {
+			mu.Lock()
+			defer mu.Unlock()
+			if until.Equal(r.clock.SlotStart(1)) && warmed.IsZero() {
 				warmed = time.Now()
 			}
 

@@ -110,7 +110,8 @@ type Signer struct {
 	deliverer  deliverer
 
 	warming    atomic.Bool    // a background preparation runs
-	background sync.WaitGroup // it; waited for by Run
+	background sync.WaitGroup // it, and early searches; waited for by Run
+	early      earlyState     // searches that wait for their duty
 	stackWarn  limiter
 	emitWarn   limiter
 	warmWarn   limiter
@@ -230,7 +231,11 @@ func (s *Signer) Run(ctx context.Context) error {
 	next := s.firstDuty()
 	s.warmFirst(ctx, next)
 	for {
-		if s.clock.WaitUntil(ctx, s.clock.IntervalStart(next, 1)) != nil {
+		timer, slot := s.clock.IntervalStart(next, 1), next
+		if s.clock.Now().Before(timer) {
+			s.background.Go(func() { s.searchEarly(ctx, slot) })
+		}
+		if s.clock.WaitUntil(ctx, timer) != nil {
 			return nil
 		}
 		if late := s.clock.Now().Sub(s.clock.IntervalStart(next, lastInterval)); late >= 0 {
@@ -274,6 +279,7 @@ func (s *Signer) duty(ctx context.Context, slot wire.Slot) {
 	}
 	data := s.data.AttestationData(slot)
 	b := s.newBatch(slot, data, s.voters())
+	b.early = s.takeEarly(slot, b.root)
 	b.emitting(dutyCtx)
 	b.signAll(dutyCtx)
 	s.warmNext(ctx, slot+1)

@@ -22,12 +22,14 @@ func newBenchDutyCommand() *cobra.Command {
 		Long: `duty lives through --slots short slots with the node's own signer, insecure devnet keys, a journal in
 a temporary folder and the node's pipeline, which checks each vote. The slots lie around a multiple of
 512, where every key goes over to its next subtree. The network is a sink that encodes what it gets.
+Searches for signatures begin when the slot's block is known: --block-at-timer shows a duty without.
 --load puts busy processes beside it, placed as the node places its prover: spin is a process a core
 that does nothing but run, prover is a prover at one job after the other. CMD is any program that
 speaks the prover protocol for scheme keccak.`,
 		Example: `  aggnode bench duty
   aggnode bench duty --load spin --json duty.json
   aggnode bench duty --backend lean-pq
+  aggnode bench duty --block-at-timer
   aggnode bench duty --scheme keccak --slots 20 --data-dir /var/lib`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg.Load = bench.DutyLoad(load)
@@ -55,6 +57,7 @@ speaks the prover protocol for scheme keccak.`,
 	f.DurationVar(&cfg.SlotDuration, "slot-duration", 0, "length of a slot, a multiple of 5 ms; default: eight times what the signatures alone take, at least 250ms, `DURATION`")
 	f.StringVar(&cfg.DataDir, "data-dir", "", "folder on the disk whose fsync is measured; default: that for temporary files, `DIR`")
 	f.StringVar(&load, "load", "none", "what runs beside it: none, spin or prover, which --backend and CMD imply, `NAME`")
+	f.BoolVar(&cfg.BlockAtTimer, "block-at-timer", false, "have the slot's block come with the votes' timer instead of at the slot's start, so that nothing can be searched for before")
 	f.BoolVar(&cfg.OrdinaryPriority, "ordinary-priority", false, "stay at ordinary priority also where the system allows real-time priority")
 	f.StringVar(&jsonFile, "json", "", "write the figures as JSON, `FILE`")
 	backend.flags(cmd)
