@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"aggnode/internal/lanes"
 	"aggnode/wire"
 )
 
@@ -21,6 +22,9 @@ func (n *Node) announce() {
 		n.log.Warn(note)
 	}
 	n.log.Info("placement of the prover", "tier", place.Tier.String(), "why", place.Reason)
+	if refused := lanes.Refused(); len(refused) > 0 {
+		n.log.Warn("vector instructions of this CPU are not used: they gave other hashes than portable code", "refused", refused, "used", lanes.Current())
+	}
 	if cfg.NoProofs {
 		n.log.Warn("running with --no-proofs: aggregates are forwarded on their structure alone and never pooled")
 	}

@@ -35,12 +35,16 @@ func (p Path) String() string {
 // Paths are the paths that this CPU and this build have, slowest first; PathGeneric is always one. The caller owns the slice.
 func Paths() []Path { return supportedPaths() }
 
-// current is the path that calls starting now take.
-var current = newCurrent(os.Getenv(pathVariable))
+// current is the path that calls starting now take; refused are the faster ones whose kernels gave wrong bytes at the start.
+var current, refused = newCurrent(os.Getenv(pathVariable), agrees)
 
-// newCurrent chooses the fastest path, or the one that name lowers it to. A name that is none is a mistake of whoever set it
-// and must not pass for a lowered path, so it ends the process.
-func newCurrent(name string) *atomic.Uint32 {
+// Refused are the paths that this CPU has and that are not used because a kernel gave other bytes than portable code: a fault
+// of the CPU, of what emulates it, or of a kernel. The caller owns the slice.
+func Refused() []Path { return slices.Clone(refused) }
+
+// newCurrent chooses the fastest path that works, or the one that name lowers it to. A name that is none is a mistake of
+// whoever set it and must not pass for a lowered path, so it ends the process.
+func newCurrent(name string, works func(Path) bool) (current *atomic.Uint32, refused []Path) {
 	paths := supportedPaths()
 	if name != "" {
 		limit := slices.Index(pathNames[:], name)
@@ -49,9 +53,13 @@ func newCurrent(name string) *atomic.Uint32 {
 		}
 		paths = slices.DeleteFunc(paths, func(p Path) bool { return int(p) > limit })
 	}
-	c := new(atomic.Uint32)
-	c.Store(uint32(paths[len(paths)-1]))
-	return c
+	best := len(paths) - 1
+	for ; best > 0 && !works(paths[best]); best-- {
+		refused = append(refused, paths[best])
+	}
+	current = new(atomic.Uint32)
+	current.Store(uint32(paths[best]))
+	return current, refused
 }
 
 // Current is the path in use.
