@@ -28,6 +28,10 @@ func newOSThreads() *osThreads {
 	if err != nil {
 		return &osThreads{err: fmt.Errorf("read the scheduling policy: %w", err)}
 	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_RTTIME, &limit); err != nil || limit.Cur != unix.RLIM_INFINITY {
+		return &osThreads{err: fmt.Errorf("RLIMIT_RTTIME is %d us, after which the kernel would end the process", limit.Cur)}
+	}
 	// What a thread at real-time priority makes, a thread or a child, begins as an ordinary one. The flag stays: it takes a
 	// privilege to take it back.
 	const flags = unix.SCHED_FLAG_RESET_ON_FORK
@@ -75,4 +79,13 @@ func (*osThreads) cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func (*osThreads) ownCPU() time.Duration { return ThreadCPU() }
+func (*osThreads) cpuOf(tid int) time.Duration {
+	// The clock of a thread by its number, as pthread_getcpuclockid(3) makes it: ^tid in the upper bits, then "of a thread" and
+	// "as scheduled".
+	const ofThread, scheduled = 4, 2
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^tid<<3|ofThread|scheduled), &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}

@@ -23,8 +23,8 @@ type threads interface {
 	own() int // the calling thread, which the caller has locked
 	// set gives a thread real-time priority, or takes it. A thread that has ended is no error.
 	set(tid int, realTime bool) error
-	cpu() time.Duration    // that all have used
-	ownCPU() time.Duration // that the calling one has used
+	cpu() time.Duration          // that all have used
+	cpuOf(tid int) time.Duration // that one has used; 0 when it has ended
 }
 
 // precedence puts the threads of the node before all ordinary ones: real-time priority (SCHED_RR), where the system allows it
@@ -43,18 +43,18 @@ type precedence struct {
 	log     *slog.Logger // immutable
 
 	mu        sync.Mutex
-	wanted    bool             // guarded by mu; a refusal of the system ends it
-	suspended int              // guarded by mu; how many asked for a pause
-	inForce   bool             // guarded by mu
-	ordinary  map[int]struct{} // guarded by mu; threads that do ordinary work
-	credit    time.Duration    // guarded by mu; below zero until what was taken too much is paid back
-	at        time.Time        // guarded by mu; of the last step
-	used      time.Duration    // guarded by mu; CPU time of the process at the last step
-	exempt    time.Duration    // guarded by mu; of it, what ordinary work took since the last step
+	wanted    bool                  // guarded by mu; a refusal of the system ends it
+	suspended int                   // guarded by mu; how many asked for a pause
+	inForce   bool                  // guarded by mu
+	ordinary  map[int]time.Duration // guarded by mu; threads that do ordinary work, with the CPU time that is in exempt already
+	credit    time.Duration         // guarded by mu; below zero until what was taken too much is paid back
+	at        time.Time             // guarded by mu; of the last step
+	used      time.Duration         // guarded by mu; CPU time of the process at the last step
+	exempt    time.Duration         // guarded by mu; of it, what ordinary work took since the last step
 }
 
 func newPrecedence(threads threads, wanted bool, cpus int, m *metrics, log *slog.Logger) *precedence {
-	p := &precedence{threads: threads, cpus: cpus, metrics: m, log: log, wanted: wanted, ordinary: map[int]struct{}{}}
+	p := &precedence{threads: threads, cpus: cpus, metrics: m, log: log, wanted: wanted, ordinary: map[int]time.Duration{}}
 	p.credit = p.burst()
 	return p
 }
@@ -69,6 +69,9 @@ func (p *precedence) step(now time.Time) {
 	if !p.wanted {
 		return
 	}
+	for tid := range p.ordinary {
+		p.exemptLocked(tid)
+	}
 	used := p.threads.cpu()
 	if !p.at.IsZero() {
 		if p.inForce {
@@ -78,6 +81,13 @@ func (p *precedence) step(now time.Time) {
 	}
 	p.at, p.used, p.exempt = now, used, 0
 	p.settleLocked()
+}
+
+// exemptLocked counts what a thread's ordinary work took since it was last counted.
+func (p *precedence) exemptLocked(tid int) {
+	used := p.threads.cpuOf(tid)
+	p.exempt += max(0, used-p.ordinary[tid])
+	p.ordinary[tid] = used
 }
 
 // settleLocked puts in force what holds now. Precedence that was lost comes back with half of the credit, not with the first
@@ -156,19 +166,18 @@ func (p *precedence) suspend() (resume func()) {
 
 // enter makes the calling thread, which is locked, an ordinary one.
 func (p *precedence) enter() (leave func()) {
-	tid, cpu := p.threads.own(), p.threads.ownCPU()
+	tid := p.threads.own()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ordinary[tid] = struct{}{}
+	p.ordinary[tid] = p.threads.cpuOf(tid)
 	if p.inForce {
 		_ = p.threads.set(tid, false) // always allowed
 	}
 	return func() {
-		took := p.threads.ownCPU() - cpu
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		p.exemptLocked(tid)
 		delete(p.ordinary, tid)
-		p.exempt += took
 		if p.inForce {
 			_ = p.threads.set(tid, true) // as it was for all at the last step; a refusal shows at the next one
 		}

@@ -24,8 +24,8 @@ type fakeThreads struct {
 	realTime map[int]bool // what set was told last
 	me       int          // the calling thread
 	used     time.Duration
-	mine     time.Duration
-	refusal  error // of real-time priority
+	mine     time.Duration // of the calling thread
+	refusal  error         // of real-time priority
 	listErr  error
 }
 
@@ -33,10 +33,10 @@ func newFakeThreads(tids ...int) *fakeThreads {
 	return &fakeThreads{tids: tids, realTime: map[int]bool{}, me: tids[0]}
 }
 
-func (f *fakeThreads) list() ([]int, error)  { return f.tids, f.listErr }
-func (f *fakeThreads) own() int              { return f.me }
-func (f *fakeThreads) cpu() time.Duration    { return f.used }
-func (f *fakeThreads) ownCPU() time.Duration { return f.mine }
+func (f *fakeThreads) list() ([]int, error)    { return f.tids, f.listErr }
+func (f *fakeThreads) own() int                { return f.me }
+func (f *fakeThreads) cpu() time.Duration      { return f.used }
+func (f *fakeThreads) cpuOf(int) time.Duration { return f.mine }
 func (f *fakeThreads) set(tid int, realTime bool) error {
 	if realTime && f.refusal != nil {
 		return f.refusal
@@ -115,11 +115,17 @@ func TestOrdinaryWorkHasNoPrecedenceAndCostsNone(t *testing.T) {
 	now = now.Add(stepEvery)
 	p.step(now)
 	require.False(t, f.realTime[11], "a step does not raise it")
-	f.used, f.mine = time.Hour, time.Hour
+	for range 100 { // longer than any credit lasts
+		f.used, f.mine, now = f.used+stepEvery, f.mine+stepEvery, now.Add(stepEvery)
+		p.step(now)
+		require.True(t, p.inForce, "ordinary work is nothing to the credit, before it ends either")
+	}
+	f.used, f.mine = f.used+time.Hour, f.mine+time.Hour
 	leave()
 	require.True(t, f.realTime[11])
 	p.step(now.Add(stepEvery))
-	require.True(t, p.inForce, "an hour of ordinary work is nothing to the credit")
+	require.True(t, p.inForce)
+	require.Equal(t, p.burst(), p.credit)
 
 	leave = p.enter()
 	p.stop()
@@ -218,6 +224,7 @@ func TestRealThreads(t *testing.T) {
 
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	require.InDelta(t, ThreadCPU(), real.cpuOf(real.own()), float64(10*time.Millisecond))
 	leave := p.enter()
 	own, err := unix.SchedGetAttr(0, 0)
 	require.NoError(t, err)
