@@ -41,10 +41,11 @@ func (t *conformance) verifierSession(ctx context.Context) error {
 	long := 10 * t.cfg.CallTimeout
 
 	t.check(ctx, "a sound proof is accepted", long, func(ctx context.Context) error { return verify(ctx, claim, t.proof) })
+	const places = 24
+	place := func(i int) int { return i * (len(t.proof) - 1) / (places - 1) }
 	t.check(ctx, "altered proofs are refused", 4*long, func(ctx context.Context) error {
-		const places = 24
 		for i := range places {
-			at := i * (len(t.proof) - 1) / (places - 1)
+			at := place(i)
 			if err := notAccepted(verify(ctx, claim, flipBit(t.proof, at))); err != nil {
 				return fmt.Errorf("bit 0 of byte %d changed: %w", at, err)
 			}
@@ -95,7 +96,7 @@ func (t *conformance) verifierSession(ctx context.Context) error {
 					errs[i] = verify(ctx, claim, t.proof)
 					return
 				}
-				at := len(t.proof) * i / len(errs)
+				at := place(i) // where it was refused alone
 				if err := notAccepted(verify(ctx, claim, flipBit(t.proof, at))); err != nil {
 					errs[i] = fmt.Errorf("bit 0 of byte %d of %d changed: %w", at, len(t.proof), err)
 				}
