@@ -107,13 +107,21 @@ func (p *precedence) settleLocked() {
 	switch {
 	case p.inForce && !was:
 		p.metrics.realTime.Set(1)
-		p.log.Info("the node runs at real-time priority, before its prover", "share", 1.0/precedenceShare)
+		p.noteLocked("the node runs at real-time priority, before its prover")
 	case was && !p.inForce:
 		p.metrics.realTime.Set(0)
 		if p.wanted && p.suspended == 0 {
 			p.metrics.realTimeLost.Inc()
-			p.log.Info("the node runs at ordinary priority for a while: it took more than its share", "share", 1.0/precedenceShare)
+			p.noteLocked("the node runs at ordinary priority for a while: it took more than its share")
 		}
+	}
+}
+
+// noteLocked logs a change, once a minute at most: on a busy machine it may come each second, and is counted.
+func (p *precedence) noteLocked(what string) {
+	if p.noted.IsZero() || p.at.Sub(p.noted) >= noteEvery {
+		p.noted = p.at
+		p.log.Info(what, "share", 1.0/precedenceShare)
 	}
 }
 
