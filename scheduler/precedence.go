@@ -15,6 +15,8 @@ const (
 	// precedenceBurst is how much of it may be saved up, for each CPU. It bounds how long a flood keeps everybody else from
 	// the machine, together with stepEvery, after which it is noticed at the latest.
 	precedenceBurst = 500 * time.Millisecond
+	// noteEvery is the least distance of two lines about it.
+	noteEvery = time.Minute
 )
 
 // threads are those of this process.
@@ -51,6 +53,7 @@ type precedence struct {
 	at        time.Time             // guarded by mu; of the last step
 	used      time.Duration         // guarded by mu; CPU time of the process at the last step
 	exempt    time.Duration         // guarded by mu; of it, what ordinary work took since the last step
+	noted     time.Time             // guarded by mu; when a change was logged last
 }
 
 func newPrecedence(threads threads, wanted bool, cpus int, m *metrics, log *slog.Logger) *precedence {
