@@ -37,16 +37,15 @@ func (r *Report) Failures() int {
 var errNotConforming = errors.New("the backend does not conform")
 
 // patience is how many times StopGrace the checks give a child to end. They ask whether it ends by itself, not how soon a busy
-// machine lets it: a child in the middle of native code of its set-up was seen to take 518 ms of the default 500, and 2.1 s
-// beside two other networks.
-const patience = 8
+// machine lets it: a child in the middle of native code of its set-up was seen to take 518 ms of the default 500.
+const patience = 4
 
 // Conformance runs the backend of cfg (its Role and Calls are not looked at) through everything that this package
 // relies on, in both roles: agreement, jobs, refusals, broken frames, kills. It knows nothing about the backend but what
 // it says itself; signatures are known ones of its scheme or made by it. Each check is a line on out. The error tells of
 // a backend that fails, or of a test that could not go on; the report holds what was found until then.
 //
-// Checks of how a child ends allow it eight times Config.StopGrace.
+// Checks of how a child ends allow it four times Config.StopGrace.
 //
 // It takes five set-ups and some ten proofs: about 40 s with lean-pq on two cores.
 func Conformance(ctx context.Context, cfg Config, out io.Writer) (Report, error) {

@@ -133,10 +133,10 @@ func (b *batch) record(ctx context.Context) {
 func (b *batch) search(ctx context.Context, n int) {
 	found := search{n: n}
 	if !b.isRefused(n) {
-		switch v := b.results[b.places[n]].Index; {
-		case b.early != nil:
+		v := b.results[b.places[n]].Index
+		if b.early != nil {
 			found = b.early.search(ctx, b.signer, v, b.epoch)
-		default:
+		} else {
 			found = b.signer.searchTimed(ctx, b.signer.byIndex[v].attestation, b.epoch, b.root)
 		}
 		found.n = n

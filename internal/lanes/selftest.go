@@ -44,10 +44,6 @@ func sampleOf(p Path) (s sample) {
 			s.permuted[w][l] = uint64(w*KeccakLanes+l+1) * 0x9e3779b97f4a7c15
 		}
 	}
-	if p == PathGeneric {
-		permuteSerial(p, &s.permuted, KeccakLanes)
-	} else {
-		permuteWide(p, &s.permuted, KeccakLanes)
-	}
+	permuteWide(p, &s.permuted, KeccakLanes)
 	return s
 }

@@ -84,7 +84,7 @@ def backends(aggnode, python, work):
     except SystemExit as e:
         # Of the bytes of a proof of this older package its verifier reads all but about one in a thousand: of single bits
         # changed at 3,928 places of three proofs, one check at a time, it took four. The test changes 24, so one run in forty
-        # fails for that. The lean-pq child is not tried twice: none of 100,000 changes to its proofs was ever accepted.
+        # fails for that. The lean-pq child is not tried twice: it never failed so.
         print(f"once more, for that: {e}", flush=True)
         run(*older)
     step("a child of another leanVM line passes the same test")
